@@ -20,11 +20,7 @@ from volbench.analyse.compare.workload_trends import (
     record_of,
 )
 from volbench.analyse.frames.row_filter import select
-from volbench.api.many_campaigns import (
-    Dataset,
-    facts_by_campaign,
-    open_campaigns,
-)
+from volbench.api.many_campaigns import Dataset, facts_by_campaign, open_campaigns
 from volbench.errors import InputError
 from volbench.model.frames.column_names import listed_names
 

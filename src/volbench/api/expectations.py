@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from volbench.model.frames.expectation import (
-    Expectation,
-    check_expectations,
-    unknown_job,
-)
+from volbench.model.frames.expectation import Expectation, check_expectations, unknown_job
 
 if TYPE_CHECKING:
     from volbench.model.profile.profile_model import Profile

@@ -443,11 +443,7 @@ def chart_options(dataset: Dataset, choice: Choice) -> Options:
     """Return the options of a chart: what is chosen, and what trends explain changes by."""
     from volbench.present.plots.kinds import Options  # noqa: PLC0415 - only for charts
 
-    return Options(
-        choice,
-        rounds_of(dataset),
-        facts=partial(facts_by_campaign, dataset),
-    )
+    return Options(choice, rounds_of(dataset), facts=partial(facts_by_campaign, dataset))
 
 
 def rounds_of(dataset: Dataset) -> dict[str, Rounds]:

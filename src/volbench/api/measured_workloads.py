@@ -130,10 +130,7 @@ def measured_profile(
         document={
             "name": "measure",
             "repeat": workloads.repeat,
-            "defaults": {
-                "ioengine": workloads.ioengine,
-                "runtime": f"{workloads.runtime_s:.15g}s",
-            },
+            "defaults": {"ioengine": workloads.ioengine, "runtime": f"{workloads.runtime_s:.15g}s"},
         },
         size=workloads.size,
         settings=settings,

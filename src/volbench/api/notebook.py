@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 
 _PX_PER_IN = 96
 # Columns of verdicts that are None where nothing can be said: NaN in a frame
-_NUMBERS = (
-    *("ratio", "ratio_low", "ratio_high", "confidence"),
-    *("p_value", "detectable_percent"),
-)
+_NUMBERS = (*("ratio", "ratio_low", "ratio_high", "confidence"), *("p_value", "detectable_percent"))
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,12 +208,7 @@ def read_where(read: Callable[[str], pd.DataFrame], where: str) -> Callable[[str
 
 
 def chart_of(
-    what: str,
-    read: Callable[[str], pd.DataFrame],
-    *,
-    options: Options,
-    title: str,
-    theme: str,
+    what: str, read: Callable[[str], pd.DataFrame], *, options: Options, title: str, theme: str
 ) -> Chart:
     """Return a chart of the frames that it needs.
 

@@ -29,10 +29,7 @@ from volbench.present.report.lead_charts import fitted, is_wide
 from volbench.present.report.report_text import constants_line, quality_of, without_numbers
 from volbench.present.tables.audit_table import AUDIT, audit_table, audit_words
 from volbench.present.tables.compare_table import course_sentences, trends_table
-from volbench.present.tables.expectations_table import (
-    expectation_words,
-    expectations_page_table,
-)
+from volbench.present.tables.expectations_table import expectation_words, expectations_page_table
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.present.tables.matrix_table import compared_page_table, shared_runs
 from volbench.present.tables.results_table import result_tables, runs_table

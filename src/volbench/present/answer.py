@@ -34,13 +34,7 @@ from volbench.present.factor_words import (
     value_words,
 )
 from volbench.present.formatting import latency, number, pattern, text
-from volbench.units import (
-    counted_noun,
-    format_count,
-    format_latency,
-    format_percent,
-    format_rate,
-)
+from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
 MAX_NAMED = 4  # Values that a sentence names and compares in pairs
 _MAX_CELLS = 3  # Workloads or sweeps with a sentence each
@@ -50,6 +44,9 @@ _MIN_SWEEP = 3  # Two settings are a pair. Noticed by: test_answer.py
 # Share by which single runs differ before one is called faster: repeats of a minute agree to some
 # 3 %. Noticed by: test_answer.py
 _MIN_GAIN = 1.05
+# Share of the highest rate from which settings are equal, of which the first is named
+_EQUAL = 0.995
+_MAX_CHANCE = 0.016  # That repeats of equal volumes are apart: 2 in 126. Noticed by: test_answer.py
 _NEAR = 0.9  # Share of the highest rate behind a knee. Noticed by: test_answer.py
 _PLATEAU = 0.93  # Share of the highest rate from which a curve is flat. Noticed by: test_answer.py
 _SAME_LIMIT = 1.3  # Ratio of plateaus up to which one limit explains them. Noticed by: the same
@@ -276,14 +273,17 @@ def _gains(
 def gain_of(first: CellResult, other: CellResult) -> Gain:
     """Return the median ratio over all pairs of repeats, as `volbench compare` does.
 
-    It is clear where the gap between the ranges of the repeats exceeds the wider range: three
-    repeats of equal volumes are so far apart once in 135 times, and merely apart once in ten.
+    It is clear where the ranges of the repeats are apart, and either their gap exceeds the wider
+    range, as it does for three repeats of equal volumes once in 135 times, or there are so many
+    that equal volumes are merely apart once in a hundred times (five repeats each).
     """
     ratio = math.exp(median(math.log(a / b) for a in first.rates for b in other.rates))
     low, high = sorted((first, other), key=lambda result: result.rate)
     if len(low.rates) > 1 and len(high.rates) > 1:
         gap = math.log(min(high.rates) / max(low.rates))
-        is_clear = gap > max(math.log(max(each.rates) / min(each.rates)) for each in (low, high))
+        wide = max(math.log(max(each.rates) / min(each.rates)) for each in (low, high))
+        orders = math.comb(len(low.rates) + len(high.rates), len(low.rates))
+        is_clear = gap > (0.0 if 2 / orders <= _MAX_CHANCE else wide)
     else:
         is_clear = not 1 / _MIN_GAIN < ratio < _MIN_GAIN
     return Gain(first.cell.values, ratio, is_clear)
@@ -535,7 +535,8 @@ def _sweep_sentence(design: Design, sweep: Sequence[CellResult]) -> str:
         return " and ".join(value_words(name, result.row.get(name)) for name in options)
 
     ordered = sorted(sweep, key=lambda result: [number(result.row, name) for name in options])
-    best = max(ordered, key=lambda result: result.rate)
+    most = max(result.rate for result in ordered)
+    best = next(result for result in ordered if result.rate >= _EQUAL * most)
     worst = min(ordered, key=lambda result: result.rate)
     widest = max(ordered, key=lambda result: result.bw_bytes_per_s)
     sentence = (

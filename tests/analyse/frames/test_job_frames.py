@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_plots import aks, bins, frames, only_bandwidth, result
+from tests.present.frames_for_plots import bins, frames, only_bandwidth, result
 from volbench.analyse.frames.aggregate import distribution
 from volbench.analyse.frames.job_frames import (
     keep_extremes,
@@ -10,8 +10,9 @@ from volbench.analyse.frames.job_frames import (
     latency_column,
     left_out,
     measured,
+    medians_of_repeats,
     of_measured,
-    per_job,
+    places_of,
     with_latencies,
 )
 
@@ -35,39 +36,14 @@ def test_only_finished_measured_runs_count() -> None:
 
 
 def test_repeats_are_pooled() -> None:
-    """A row has median, minimum and maximum of a number that all three repeats report."""
-    rows = [result("a", repeat=n, iops=iops) for n, iops in ((1, 90.0), (2, 300.0), (3, 100.0))]
-    pooled = per_job(frames(rows)["summary"], ["iops"])
-    assert len(pooled) == 1
-    row = pooled.iloc[0]
-    assert (row["iops"], row["iops_low"], row["iops_high"]) == (100.0, 90.0, 300.0)
-    assert row["repeats"] == 3
-    rows = [result("a", repeat=n, lat_mean_s=0.001 if n == 1 else None) for n in (1, 2, 3)]
-    row = per_job(frames(rows)["summary"], ["iops", "lat_mean_s"]).iloc[0]
-    assert row["repeats"] == 3
-    assert np.isnan([row["lat_mean_s"], row["lat_mean_s_low"], row["lat_mean_s_high"]]).all()
-
-
-def test_directions_and_order_are_kept() -> None:
-    """Reads and writes of a job stay apart, in their order; what is missing stays missing."""
-    rows = [result("z"), result("a", direction="read"), result("a", direction="write")]
-    pooled = per_job(frames(rows)["summary"], ["iops"])
-    assert list(zip(pooled["job"], pooled["direction"], strict=True)) == [
-        ("z", "write"),
-        ("a", "read"),
-        ("a", "write"),
-    ]
-    pooled = per_job(frames([only_bandwidth("copy")])["summary"], ["iops"])
-    assert np.isnan(pooled["iops"].iloc[0])
-    assert pooled["repeats"].iloc[0] == 0
-
-
-def test_input_frames_are_not_modified() -> None:
-    """The summary is the same after pooling as before."""
-    summary = frames(aks())["summary"]
-    before = summary.copy()
-    per_job(with_latencies(summary, ("p99",))[0], ["p99"])
-    pd.testing.assert_frame_equal(summary, before)
+    """A row has the median, and the maximum of ``max``, of what all three repeats report."""
+    rows = frames([result("a", repeat=n) for n in (1, 2, 3)])["summary"].assign(label="a")
+    given = rows.assign(p99=[0.1, 0.3, 0.15], max=[1.0, 2.0, 1.0], p50=[np.nan, 1.0, 1.0])
+    before = given.copy()
+    [row] = medians_of_repeats(given, ["p50", "p99", "max"]).to_dict("records")
+    assert (row["p99"], row["max"], row["repeats"]) == (0.15, 2.0, 3)
+    assert np.isnan(row["p50"])
+    pd.testing.assert_frame_equal(given, before)
 
 
 def test_labels_name_the_options_that_differ() -> None:
@@ -136,3 +112,20 @@ def test_thinning_keeps_every_spike() -> None:
     inside = (kept_x > 4100) & (kept_x < 5900)
     assert inside.any()
     assert np.isnan(kept_y[inside]).all()
+
+
+@pytest.mark.parametrize("are_categories", [False, True])
+def test_rows_are_found_in_the_summary(*, are_categories: bool) -> None:
+    """By run, section and direction, as texts and as categories; a missing section is one too."""
+    names = ("run", "group", "direction")
+    rows = pd.DataFrame(
+        [("b", None, "read"), ("a", "x", "read"), ("a", "x", "read")], columns=names
+    )
+    given = [("a", "x", "read"), ("b", None, "read"), ("a", "x", "write"), ("c", "x", "read")]
+    texts = pd.DataFrame(given, columns=names)
+    assert list(places_of(texts.astype("category") if are_categories else texts, rows)) == [
+        1,
+        0,
+        -1,
+        -1,
+    ]

@@ -59,7 +59,7 @@ def test_many_curves_have_panels() -> None:
     """More lines than an eye can tell apart have a panel for each workload, in equal colours."""
     plot = build_plot("ecdf", given())
     assert len(plot.panels) == len({panel.title for panel in plot.panels}) > 1
-    assert [series.label for series in plot.series] == ["/dev/vd0, write", "/dev/vd1, write"]
+    assert [series.label for series in plot.series] == ["/dev/vd0 writes", "/dev/vd1 writes"]
     assert len(build_plot("ecdf", given(volumes=1)).panels) == 12
 
 

@@ -60,7 +60,7 @@ def test_every_interval_is_drawn(comparison: Comparison) -> None:
     assert texts_outside(draw(plot)) == []
 
 
-def test_a_forest_of_hundreds_of_workloads_shows_the_largest_differences(
+def test_a_forest_of_hundreds_of_workloads_shows_the_surest_differences(
     comparison: Comparison,
 ) -> None:
     """A chart of 291 workloads would be 40,000 px high; the caption counts what is left out."""
@@ -70,7 +70,7 @@ def test_a_forest_of_hundreds_of_workloads_shows_the_largest_differences(
     plot = forest_plot(replace(comparison, rows=tuple(rows)))
     [categories] = {panel.y.categories for panel in plot.panels}
     assert len(categories) == 30
-    assert plot.caption[0] == "Shown: the 30 largest differences of 100 workloads"
+    assert plot.caption[0] == "Shown: the 30 surest differences of 100 workloads"
     assert "w99" in " ".join(categories)
     assert "w1 " not in " ".join(categories)
 

@@ -13,7 +13,7 @@ from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Options
-from volbench.present.plots.marks import Areas, Lines, Texts
+from volbench.present.plots.marks import Areas, Lines, ReferenceLine, Texts
 
 Frames = dict[str, pd.DataFrame]
 
@@ -45,10 +45,13 @@ def test_curve_has_its_numbers(cold: Frames) -> None:
     heading = plot.panels[0].title
     assert "warm 485 IOPS" in heading
     assert "penalty 9" in heading
-    assert "90 % after 5" in heading
+    assert "90 % and steady after 54s" in heading
+    times = all_marks(plot.panels[0], ReferenceLine)
+    near, steady = [line.value for line in times if line.axis == "x" and line.dash == "dotted"]
+    assert near <= steady
     texts = [mark for panel in plot.panels for mark in all_marks(panel, Texts)]
-    (names,) = (mark for mark in texts if "fresh blocks" in [*mark.data["_text"]])
-    assert names.is_boxed, "a flat curve crosses the names of passes"
+    names = [mark for mark in texts if {*mark.data["_text"]} & {"fresh blocks", "again, warm"}]
+    assert all(mark.is_boxed for mark in names), "a flat curve crosses the names of passes"
     line = the_mark(plot.panels[0], Lines)
     first, second = (part["t_s"].tolist() for _, part in line.data.groupby("pass", sort=False))
     assert (first[-1], second[0]) == (120, 121)

@@ -195,7 +195,7 @@ def test_runs_are_drawn_one_after_another() -> None:
     names = texts(plot.panels[0])
     assert names[:2] == ["long", "short"]
     below = [name.replace("\n", " ") for name in names[2:]]
-    assert below == ["randwrite 4k", "randwrite 4k, queue depth 16"]
+    assert below == [f"randwrite 4k, queue depth {depth}" for depth in (1, 16)]
     written = points(panel_of(plot, "IOPS"), "write_iops")
     first, second = (run["_x"].to_numpy() for _, run in written.groupby("run", sort=False))
     assert first.max() < second.min()

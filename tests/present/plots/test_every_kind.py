@@ -138,9 +138,8 @@ def test_words_quote_no_number_that_a_finding_rejects(kind: str) -> None:
 
 
 def test_every_kind_keeps_the_rules_of_charts(kind: str) -> None:
-    """Scales, colours, texts and sizes; lines of the device differ in their width."""
-    widths = {"two lines differ in colour alone"} if kind == "device" else set()
-    assert set(broken_rules(plot_of(kind))) <= widths
+    """Scales, colours, texts and sizes."""
+    assert broken_rules(plot_of(kind)) == []
 
 
 @pytest.mark.slow

@@ -14,9 +14,10 @@ def test_series_draws_zeros_and_gaps() -> None:
     """A stalled second is a zero of IOPS and a gap of latency; the limit is drawn."""
     row = result("a", limit_iops=120.0)
     given = frames([row], series=intervals(row, [100.0, 0.0, 110.0]))
-    iops, bandwidth, latency = build_plot("series", given).panels
+    plot = build_plot("series", given)
+    assert plot.title == "IOPS and mean latency over time", "one size: bandwidth is the same curve"
+    iops, latency = plot.panels
     assert column(the_mark(iops, Lines), "iops") == [100.0, 0.0, 110.0]
-    assert column(the_mark(bandwidth, Lines), "bw_bytes_per_s") == [409600.0, 0.0, 450560.0]
     assert np.isnan(the_mark(latency, Lines).data["lat_mean_s"].iloc[1])
     assert the_mark(iops, ReferenceLine).value == 120.0
     assert iops.y.limits is not None
@@ -53,10 +54,13 @@ def test_series_has_a_row_per_job_and_a_line_per_run() -> None:
     mixed = [result("b", rw="randrw", direction=way) for way in ("read", "write")]
     rows = [result("a"), result("a", repeat=2), *mixed]
     given = [point for row in rows for point in intervals(row, [10.0, 20.0])]
+    given[0] |= {"bw_bytes_per_s": 1e6}  # the sizes of I/Os differ
     plot = build_plot("series", frames(rows, series=given))
     assert [(panel.row, panel.column) for panel in plot.panels] == [
         (row, place) for row in range(2) for place in range(3)
     ]
+    assert len({panel.x.limits for panel in plot.panels}) == 1
+    assert plot.panels[0].y.limits == plot.panels[3].y.limits
     lines = [all_marks(panel, Lines)[0] for panel in plot.panels]
     keys = [[key for key, _ in series_of(mark)] for mark in lines[::3]]
     assert keys == [["write/0", "write/1"], ["read/0", "write/0"]]
@@ -73,7 +77,7 @@ def test_a_percentile_over_time_needs_its_logs() -> None:
     known = [point | {"lat_p99_s": 0.5 / n} for n, point in enumerate(points, start=1)]
     options = Options(statistic="p99")
     plot = build_plot("series", frames([row], series=known), options=options)
-    panel = plot.panels[2]
+    panel = plot.panels[1]
     assert panel.y.label == "p99 latency"
     assert column(the_mark(panel, Lines), "lat_p99_s") == [0.5, 0.25]
 
@@ -86,7 +90,7 @@ def test_submission_latency_over_time_needs_its_logs() -> None:
     with pytest.raises(InputError, match="no mean submission latency over time: the runs have no"):
         build_plot("series", frames([row], series=points), options=options)
     known = [point | {"slat_mean_s": 0.5 / n} for n, point in enumerate(points, start=1)]
-    panel = build_plot("series", frames([row], series=known), options=options).panels[2]
+    panel = build_plot("series", frames([row], series=known), options=options).panels[1]
     assert panel.y.label == "Mean submission latency"
     assert column(the_mark(panel, Lines), "slat_mean_s") == [0.5, 0.25]
 
@@ -109,7 +113,7 @@ def test_what_is_compared_is_drawn_over_each_other() -> None:
     rows = [result("a", volume=f"/dev/{n}", run=n) for n in "xy"]
     given = [point for row in rows for point in intervals(row, [10.0, 20.0])]
     plot = build_plot("series", frames(rows, series=given))
-    assert len(plot.panels) == 3
+    assert len(plot.panels) == 2
     assert [key for key, _ in series_of(the_mark(plot.panels[0], Lines))] == [
         "/dev/x/0",
         "/dev/y/0",

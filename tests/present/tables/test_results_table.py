@@ -53,7 +53,7 @@ def test_a_result_is_shown_with_units() -> None:
     for words in ("1.23k", "5.06 MB/s", "800 us", "4k", "yes"):
         assert words in line
     lines = printed(summary_table(summary(iops=0.0))).splitlines()
-    assert lines[2].split()[1:] == ["write", *["n/a"] * 3, "0", *["n/a"] * 7, "finished"]
+    assert lines[2].split()[1:] == ["write", *["n/a"] * 3, "0", *["n/a"] * 5, "finished"]
 
 
 def test_completion_latency_is_marked() -> None:

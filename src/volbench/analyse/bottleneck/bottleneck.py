@@ -443,11 +443,7 @@ def _latency_bound(case: _Case) -> Explanation | None:
 
 
 def explain(
-    view: RunView,
-    direction: str,
-    *,
-    others: Sequence[RunView] = (),
-    earlier: Earlier | None = None,
+    view: RunView, direction: str, *, others: Sequence[RunView] = (), earlier: Earlier | None = None
 ) -> tuple[Explanation, ...]:
     """Explain one direction of a run: its bottleneck first, then its events.
 

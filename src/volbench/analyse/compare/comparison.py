@@ -34,13 +34,7 @@ from volbench.analyse.compare.comparison_result import (
     change_words,
     together,
 )
-from volbench.analyse.compare.repeat_statistics import (
-    CONFIDENCE,
-    Group,
-    contrast,
-    holm,
-    shortage,
-)
+from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contrast, holm, shortage
 from volbench.analyse.frames.design import ASKED, asked_rate
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured, plain_rows
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks

@@ -52,10 +52,7 @@ def sides_between(
             else "name a column that differs between the runs: --between COLUMN",
         )
     if base and base not in names:
-        raise InputError(
-            f"{named} has no value {base!r}",
-            hint=f"choose one of {', '.join(names)}",
-        )
+        raise InputError(f"{named} has no value {base!r}", hint=f"choose one of {', '.join(names)}")
     kept = rows[rows[column].notna()].reset_index(drop=True)
     kept["side"] = [value_text(column, _plain_value(value)) for value in kept[column]]
     first = base or names[0]

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from volbench.analyse.compare.repeat_statistics import (
-    CONFIDENCE,
-    MIN_REPEATS,
-    Interval,
-)
+from volbench.analyse.compare.repeat_statistics import CONFIDENCE, MIN_REPEATS, Interval
 from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.significance import beta_quantile, student_quantile
 from volbench.analyse.time.change_points import inflation_of

@@ -11,11 +11,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.compare.measurements import STEP, Measurements, joined
-from volbench.analyse.compare.repeat_statistics import (
-    MIN_REPEATS,
-    Interval,
-    location_interval,
-)
+from volbench.analyse.compare.repeat_statistics import MIN_REPEATS, Interval, location_interval
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.significance import student_quantile
 from volbench.model.frames.expectation import FLAGS, SYNC, Expectation
@@ -111,10 +107,7 @@ def verdicts_on_plans(
 
 
 def _verdict(
-    expectation: Expectation,
-    name: tuple[str, str],
-    rows: pd.DataFrame,
-    lost: int,
+    expectation: Expectation, name: tuple[str, str], rows: pd.DataFrame, lost: int
 ) -> Verdict:
     """Return the verdict on the repeats of one job and direction."""
     column, note = _reported_column(expectation, rows)

@@ -490,11 +490,7 @@ def _promise_of(limits: Limits, *, is_iops: bool) -> Promise:
     values = (
         (limits.iops, limits.burst_iops, limits.burst_ios)
         if is_iops
-        else (
-            limits.bandwidth_bytes_per_s,
-            limits.burst_bandwidth_bytes_per_s,
-            limits.burst_bytes,
-        )
+        else (limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s, limits.burst_bytes)
     )
     rate, burst, full = (math.nan if value is None else float(value) for value in values)
     share, name = limits.time_percent, limits.name

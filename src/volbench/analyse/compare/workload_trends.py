@@ -433,9 +433,7 @@ def _add_reference(trend: Trend, wanted: int | None) -> Trend:
 def _level_changes(values: Floats, measure: Measure, tolerance: float) -> tuple[LevelChange, ...]:
     """Return the changes of level with the medians around them."""
     found = find_level_changes(
-        _logs(values),
-        worse=-1 if measure.more_is_better else 1,
-        least_step=tolerance or 0.01,
+        _logs(values), worse=-1 if measure.more_is_better else 1, least_step=tolerance or 0.01
     )
     bounds = [0, *(change.place for change in found), len(values)]
     levels = [median(values[first:last]) for first, last in pairwise(bounds)]

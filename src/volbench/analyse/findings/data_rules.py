@@ -8,13 +8,7 @@ from collections.abc import Iterator
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.use_method import write_back_tail
 from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
-from volbench.analyse.findings.rule import (
-    Evidence,
-    Observation,
-    explained,
-    observed,
-    rule,
-)
+from volbench.analyse.findings.rule import Evidence, Observation, explained, observed, rule
 from volbench.analyse.frames.run_view import (
     RunView,
     bytes_until_end,

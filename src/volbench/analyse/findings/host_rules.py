@@ -9,13 +9,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.findings.rule import (
-    Observation,
-    explained,
-    observed,
-    rule,
-    several,
-)
+from volbench.analyse.findings.rule import Observation, explained, observed, rule, several
 from volbench.analyse.frames.disturbed import (
     FULL_DEMAND_PERCENT,
     MIN_WAIT_PERCENT,

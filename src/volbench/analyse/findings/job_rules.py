@@ -414,11 +414,7 @@ def _search_end(workload: WorkloadSpec, ran_s: float) -> Observation:
         f"The job ran for {format_duration(ran_s)} of the allowed"
         f" {format_duration(workload.runtime_s)}: fio ends a job with latency_target when it has"
         " found the queue depth.",
-        {
-            "runtime_s": ran_s,
-            "asked_runtime_s": workload.runtime_s,
-            "section": workload.section,
-        },
+        {"runtime_s": ran_s, "asked_runtime_s": workload.runtime_s, "section": workload.section},
         severity=Severity.NOTE,
     )
 

@@ -88,11 +88,7 @@ def contradicting_latency(view: RunView, _: Context) -> Iterator[Observation]:
             yield Observation(
                 f"IOPS times mean latency is {format_count(in_flight)} I/Os in flight, but the job"
                 f" allows {depth * jobs:,.0f}.",
-                {
-                    "in_flight": in_flight,
-                    "asked_depth": depth * jobs,
-                    "section": workload.section,
-                },
+                {"in_flight": in_flight, "asked_depth": depth * jobs, "section": workload.section},
             )
 
 

@@ -33,12 +33,7 @@ from volbench.analyse.frames.run_view import (
     total,
 )
 from volbench.model.results.finding import Cause, Explanation, Severity
-from volbench.units import (
-    format_count,
-    format_duration,
-    format_latency,
-    format_percent,
-)
+from volbench.units import format_count, format_duration, format_latency, format_percent
 
 _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
 # Rate over the declared limit from which a cache is suspected; providers allow a few percent.
@@ -243,10 +238,7 @@ def _rate_above_limit(view: RunView, column: str, limit: float) -> Iterator[Obse
             f"{level_text(column, fastest)} for {format_duration(window * 1.0)} is"
             f" {format_percent(fastest / limit)} of the declared {level_text(column, limit)}.",
             {"rate": fastest, "declared": limit, "of": column},
-            window=(
-                float(t_s[above[0]]) - view.run.sample_s,
-                float(t_s[above[-1] + window - 1]),
-            ),
+            window=(float(t_s[above[0]]) - view.run.sample_s, float(t_s[above[-1] + window - 1])),
         )
 
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import (
-    COLOUR,
     is_of_kind,
     key_of,
     labels,
@@ -75,35 +74,6 @@ def _kind_of_all(
     reported = histogram.loc[is_reported, ["latency"]].assign(order=order[places[is_reported]])
     kinds = reported.drop_duplicates().astype({"latency": str}).groupby("order")["latency"].agg(set)
     return "clat" if any("clat" in known and "lat" not in known for known in kinds) else "lat"
-
-
-def in_steps(
-    histogram: pd.DataFrame, summary: pd.DataFrame, *, per_decade: int
-) -> tuple[pd.DataFrame, str]:
-    """Add up the latency bins of each run in equal steps of the logarithm.
-
-    Returns:
-        A row for each run, section, direction and step that holds an I/O: `KEY`, ``label`` and
-        `COLOUR` of the summary, ``count`` (int) and ``step`` (from ``10 ** (step / per_decade)``
-        seconds on); and the kind of latency, ``lat`` or ``clat``.
-    """
-    rows, places = _measured_rows(histogram, summary)
-    is_measured = places >= 0
-    kinds = set(histogram.loc[is_measured & histogram["direction"].ne("sync"), "latency"].unique())
-    kind = "lat" if "lat" in kinds else "clat"
-    kept = is_measured & histogram["latency"].eq(kind).to_numpy(dtype=bool)
-    middle = histogram.loc[kept, "bin_s"].clip(lower=1e-9).to_numpy(dtype=float)
-    steps = pd.DataFrame(
-        {
-            "_place": places[kept],
-            "step": np.floor(np.log10(middle) * per_decade).astype(int),
-            "count": histogram.loc[kept, "count"].to_numpy(dtype="int64"),
-        }
-    )
-    added = steps.groupby(["_place", "step"])["count"].sum().reset_index()
-    identity = rows[[name for name in (*key_of(rows), "label", COLOUR) if name in rows]]
-    placed = identity.iloc[added["_place"].to_numpy()].reset_index(drop=True)
-    return placed.assign(step=added["step"], count=added["count"]), kind
 
 
 def in_classes(shares: pd.DataFrame, summary: pd.DataFrame, quantity: str) -> pd.DataFrame:

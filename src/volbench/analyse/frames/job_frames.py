@@ -32,23 +32,7 @@ BY = "by"
 _PLACE = ("campaign", "profile", "host", "volume")
 _RUN = ["run", "group", "direction"]
 COLOUR = "colour"  # A column that, where a frame has it, says which rows share a colour in charts
-# Numeric options that people sweep, in the order of preference for an x axis
-OPTIONS = ("iodepth", "block_bytes", "numjobs")
-_CONTEXT = (
-    "campaign",
-    "host",
-    "volume",
-    "role",
-    "tool",
-    "rw",
-    "direct",
-    "block_bytes",
-    "iodepth",
-    "numjobs",
-    "limit_iops",
-    "limit_bw_bytes_per_s",
-    COLOUR,
-)
+_CONTEXT = ("rw", "direct", "block_bytes", "iodepth", "numjobs", COLOUR)
 # Columns that distinguish equal jobs, and what joins their values to a name
 _PLACES = (("campaign", ", "), ("profile", " of "), ("host", " on "), ("volume", " on "))
 
@@ -60,33 +44,22 @@ def key_of(frame: pd.DataFrame, key: Sequence[str] = KEY) -> list[str]:
     return [BY, *(name for name in key if name not in _PLACE)]
 
 
-def pool(
-    rows: pd.DataFrame,
-    key: Sequence[str],
-    columns: Sequence[str],
-) -> pd.DataFrame:
-    """Pool rows that are equal in their key.
+def medians_of_repeats(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a row for each label and identity, in order of appearance, as a chart has it.
 
     Args:
-        columns: numeric columns to pool.
-
-    Returns:
-        A row for each key, indexed by it, in the order of appearance: ``repeats`` (rows with a
-        value of the first of `columns`, int) and for each column its median under its own name,
-        its minimum under ``<column>_low`` and its maximum under ``<column>_high`` (float); of
-        ``max`` the maximum; NaN where some of the rows have a value of the first column only: the
-        p99 of 21 rows does not belong beside the IOPS of 147.
+        rows: finished measured ones, with ``label``.
+        columns: numbers, of which a row has the median, of ``max`` the maximum; NaN where some of
+            the repeats lack one: the p99 of 21 rows does not belong beside that of 147.
     """
     floats = rows.astype(dict.fromkeys(columns, "float64"))
-    groups = floats.groupby(list(key), sort=False, dropna=False)
-    pooled = groups[[columns[0]]].count().rename(columns={columns[0]: "repeats"})
-    for column in columns:
-        pooled[f"{column}_low"] = groups[column].min()
-        pooled[f"{column}_high"] = groups[column].max()
-        pooled[column] = pooled[f"{column}_high"] if column == "max" else groups[column].median()
-        lacks = groups[column].count() < pooled["repeats"]
-        pooled.loc[lacks, [column, f"{column}_low", f"{column}_high"]] = np.nan
-    return pooled
+    groups = floats.groupby(["label", *key_of(rows)], sort=False, dropna=False)
+    pooled = groups[[*columns]].median()
+    if "max" in pooled:
+        pooled["max"] = groups["max"].max()
+    pooled = pooled.where(groups[[*columns]].count().eq(groups.size(), axis=0))
+    others = [name for name in _CONTEXT if name in rows and name not in key_of(rows)]
+    return groups[others].first().join(pooled).assign(repeats=groups.size()).reset_index()
 
 
 def merged_percentiles(
@@ -222,31 +195,6 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
         if frame.groupby(names, dropna=False)[column].nunique().max() > 1:
             names += joint + frame[column].fillna("?")
     return names.astype(str)
-
-
-def per_job(
-    summary: pd.DataFrame,
-    columns: Sequence[str],
-) -> pd.DataFrame:
-    """Pool the repeats of each job and direction.
-
-    Returns:
-        A row for each combination of `key_of` among the finished measured runs, in the order of
-        their first appearance: the key, ``label``, the options and limits of the job, and the
-        columns of `pool`.
-    """
-    rows = measured(summary)
-    rows["label"] = labels(rows)
-    key = key_of(rows)
-    groups = rows.groupby(key, sort=False, dropna=False)
-    pooled = groups[
-        ["label", *(name for name in _CONTEXT if name not in key and name in rows)]
-    ].first()
-    for name in ("campaign", "host", "volume"):
-        if name in pooled:  # the first of several would pass for all of them
-            pooled[name] = pooled[name].where(groups[name].nunique(dropna=False).le(1))
-    values = pool(rows, key, columns)
-    return pooled.join(values).reset_index()
 
 
 def latency_column(summary: pd.DataFrame, statistic: str) -> str:

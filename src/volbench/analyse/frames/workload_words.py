@@ -22,7 +22,7 @@ FACTOR_NAMES = {
 _PLAIN = frozenset(
     {"rw", "direction", "block_bytes", "direct", "ioengine", "volume", "host", "arm", NAME}
 )
-_PLURALS = {"read": "reads", "write": "writes", "trim": "trims", "sync": "syncs"}
+PLURALS = {"read": "reads", "write": "writes", "trim": "trims", "sync": "syncs"}
 # Usual values, which a workload is not named by
 _USUAL = {"numjobs": 1, "direct": True}
 
@@ -82,7 +82,7 @@ def workload_text(values: Mapping[str, object]) -> str:
     core = [value_text(name, values[name]) for name in ("rw", "block_bytes") if name in values]
     pattern = str(values.get("rw")).partition(":")[0].removeprefix("rand")
     if (direction := str(values.get("direction") or pattern)) != pattern:
-        core.append(_PLURALS.get(direction, direction))
+        core.append(PLURALS.get(direction, direction))
     rest = [
         factor_text(column, value)
         for column, value in values.items()

@@ -118,10 +118,15 @@ class Storm:
         return float(self.iops.max())
 
     @property
+    def peak_span_s(self) -> tuple[float, float]:
+        """Beginning and end of the interval with the most."""
+        at = int(self.iops.argmax())
+        return float(self.edges_s[at]), float(self.edges_s[at + 1])
+
+    @property
     def peak_s(self) -> float:
         """Middle of the interval with the most."""
-        at = int(self.iops.argmax())
-        return float(self.edges_s[at : at + 2].mean())
+        return sum(self.peak_span_s) / 2
 
     @property
     def last_start_s(self) -> float:
@@ -141,12 +146,6 @@ class Storm:
             return math.nan
         widths = np.clip(self.edges_s[1:] - self.last_start_s, 0, np.diff(self.edges_s))
         return float((self.iops * widths / np.diff(self.edges_s)).sum()) / done
-
-    @property
-    def overlap_s(self) -> tuple[float, float] | None:
-        """From when to when all clients were at it at once; None where that was never so."""
-        end_s = min(client.end_s for client in self.clients)
-        return (self.last_start_s, end_s) if end_s > self.last_start_s else None
 
     @property
     def most_at_once(self) -> int:
@@ -192,7 +191,7 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
 
     Args:
         frames: as of `storm_steps`, and ``device``, and ``marks`` of watches.
-        limit: maximum number of storms, those with most clients, then with most IOPS; None for
+        limit: maximum number of storms, those with most clients, then with least IOPS; None for
             all.
     """
     steps = storm_steps(frames)
@@ -210,7 +209,7 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
 
 
 def _storm_size(step: pd.DataFrame) -> tuple[int, float]:
-    return len(step["run"].unique()), float(step["iops"].sum())
+    return len(step["run"].unique()), -float(step["iops"].sum())
 
 
 def _storm(

@@ -101,11 +101,7 @@ def block_medians(t_s: Floats, values: Floats, *, block_s: float) -> Floats:
 
 
 def find_changes(
-    t_s: Floats,
-    values: Floats,
-    *,
-    block_s: float | None = None,
-    least_step: float = 0.05,
+    t_s: Floats, values: Floats, *, block_s: float | None = None, least_step: float = 0.05
 ) -> tuple[Change, ...]:
     """Return the jumps of a series, in order of time.
 

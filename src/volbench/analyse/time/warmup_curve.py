@@ -205,6 +205,9 @@ def _curve(
     limit = float(row["limit_iops"])
     steady_s = time_to_steady(first.t_s, first.iops, plateau=plateau)
     reference = warm if steady_s is None else plateau
+    near_s = time_to_level(first.t_s, first.iops, level=_NEAR_WARM * reference)
+    if steady_s and near_s:
+        steady_s = max(steady_s, near_s)  # 90 % are reached within an interval, not at its start
     return Curve(
         host=host,
         volume=volume,
@@ -215,7 +218,7 @@ def _curve(
         plateau_iops=plateau,
         warm_iops=warm,
         penalty=1 - cold / warm if warm else math.nan,
-        to_90_s=time_to_level(first.t_s, first.iops, level=_NEAR_WARM * reference),
+        to_90_s=near_s,
         to_steady_s=steady_s,
         limit_iops=limit,
         at_limit=bool(abs(plateau / limit - 1) <= _MAX_LIMIT_DISTANCE) if limit else False,

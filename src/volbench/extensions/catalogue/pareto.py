@@ -11,12 +11,14 @@ import pandas as pd
 
 from volbench.errors import InputError
 from volbench.extensions.catalogue.price_performance import Market, Offer
+from volbench.present.factor_words import listed
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.labels import palette
 
 _PANEL_IN = 2.7
+_MAX_NAMED = 2  # Workloads in the answer
 _ROOM = 1.12  # The axes end this far beyond the last point, for its name
 _DOT, _LETTER, _LINE = 0.03, 0.02, 0.05  # Half a point, a letter and a line, as shares of a panel
 
@@ -50,13 +52,21 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
         caption=_caption(market, left_out=len(market.offers) - len(known)),
         name="pareto",
         title=title or f"Cost of a month and {market.rate_words}",
+        answer=_answer(known),
     )
+
+
+def _answer(offers: Sequence[Offer]) -> str:
+    """Return the first of the ranking of each of a few workloads."""
+    firsts = {offer.workload: offer.name for offer in reversed(offers) if not offer.asked}
+    named = [f"{firsts[workload]} for {workload}" for workload in reversed(firsts)]
+    return f"Least cost of an I/O: {listed(named[:_MAX_NAMED])}." if named else "All as asked."
 
 
 def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
     offers = market.offers
     parts = [
-        "Line: Pareto frontier; no other configuration has as many IOPS at that cost or below",
+        "Line and filled: Pareto frontier; hollow: another has as many IOPS for no more money",
         _repeats_words(offers),
     ]
     if unsteady := sum(offer.unsteady for offer in offers):
@@ -79,6 +89,9 @@ def _repeats_words(offers: Sequence[Offer]) -> str:
     known = [offer for offer in offers if not math.isnan(offer.iops.low)]
     if not known:
         return "One run each" if counts == [1] else f"Medians of {runs} runs, too few for intervals"
+    top = max(offer.iops.high for offer in known)
+    if all(offer.iops.high - offer.iops.low < _DOT * top for offer in known):
+        return f"95 % intervals of {runs} runs are smaller than the points"
     of_some = "" if len(known) == len(offers) else ", where there are enough"
     return f"Whiskers: 95 % intervals of {runs} runs{of_some}"
 

@@ -34,11 +34,7 @@ _MAX_CAMPAIGNS = 6  # Up to how many campaigns are named
 
 
 def build_plot(
-    kind: str | Kind[Any],
-    frames: Frames,
-    *,
-    title: str | None = None,
-    options: Options = _DEFAULTS,
+    kind: str | Kind[Any], frames: Frames, *, title: str | None = None, options: Options = _DEFAULTS
 ) -> Plot:
     """Return the description of a chart of one or several campaigns.
 
@@ -133,11 +129,13 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
         _campaigns(summary),
     ]
     own = plot.title or kind.title
+    described = _described(kind, frames, data, options)
     return replace(
         plot,
         name=kind.name,
         title=title if title is not None else own,
-        description=_described(kind, frames, data, options),
+        answer=plot.answer or described,
+        description=described,
         width_in=min(plot.width_in, MAX_WIDTH_IN),
         caption=tuple(dict.fromkeys(note for note in notes if note)),
     )

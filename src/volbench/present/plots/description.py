@@ -128,12 +128,27 @@ def grid(panels: Sequence[Panel], *, height_in: float, abreast: int = 1) -> Plot
     """Return a plot of panels row by row, so many abreast, all of one height."""
     places = [divmod(index, abreast) for index in range(len(panels))]
     return Plot(
-        panels=tuple(
-            replace(panel, row=row, column=column)
-            for panel, (row, column) in zip(panels, places, strict=True)
+        panels=named_once(
+            [
+                replace(panel, row=row, column=column)
+                for panel, (row, column) in zip(panels, places, strict=True)
+            ]
         ),
         heights=(height_in,) * (places[-1][0] + 1),
         widths=(1.0,) * min(abreast, len(panels)),
+    )
+
+
+def named_once(panels: Sequence[Panel]) -> tuple[Panel, ...]:
+    """Return panels without the label of an x axis that a panel below has too."""
+    return tuple(
+        replace(panel, x=replace(panel.x, label=""))
+        if any(
+            (below.column, below.x.label) == (panel.column, panel.x.label)
+            for below in panels[place + 1 :]
+        )
+        else panel
+        for place, panel in enumerate(panels)
     )
 
 

@@ -20,23 +20,14 @@ from volbench.model.results.steadiness import State
 from volbench.present.answer import answer
 from volbench.present.factor_words import constants_words, short_values, shown_value, value_words
 from volbench.present.plots.description import COLUMN_FORMATS
-from volbench.present.plots.grammar import (
-    RESULT,
-    Layout,
-    held_words,
-    layout_of,
-)
+from volbench.present.plots.grammar import RESULT, Layout, held_words, layout_of
 from volbench.present.plots.kinds import KINDS, RESPONSES, Frames, Options
-from volbench.present.plots.metrics import (
-    BANDWIDTH,
-    IOPS,
-    LATENCY_KINDS,
-    Metric,
-)
+from volbench.present.plots.metrics import BANDWIDTH, IOPS, LATENCY_KINDS, Metric
 from volbench.units import counted_noun
 
 _Values = tuple[object, ...]
 _MAX_REMARKS = 3
+_FEW_WORDS = 230  # Letters up to which the answer has two sentences
 _UNSTEADY = frozenset({State.STEPPED, State.DRIFTING, State.NOISY})
 _PERCENT = frozenset({"cpu_usr", "cpu_sys"})
 
@@ -80,7 +71,8 @@ class Drawing:
     @property
     def answer(self) -> str:
         """What follows, as tables and comparisons say it; of rates alone."""
-        return " ".join(answer(self.design)[1:2]) if self.responses[0] == IOPS else ""
+        first, *others = [*answer(self.design)[1:3], ""] if self.responses[0] == IOPS else [""]
+        return " ".join([first, *others]) if len("".join([first, *others])) < _FEW_WORDS else first
 
     @cached_property
     def panels(self) -> tuple[tuple[object, ...], ...]:
@@ -217,11 +209,7 @@ def _unsteady_runs(verdicts: pd.DataFrame) -> set[object]:
 
 
 def _points(
-    cells: Sequence[Cell],
-    design: Design,
-    layout: Layout,
-    metric: Metric,
-    unsteady: set[object],
+    cells: Sequence[Cell], design: Design, layout: Layout, metric: Metric, unsteady: set[object]
 ) -> tuple[tuple[Point, ...], str]:
     """Return the points of a response, and a sentence about results without it."""
     members: dict[tuple[_Values, object, object, _Values], list[Row]] = {}

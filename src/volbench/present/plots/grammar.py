@@ -17,6 +17,7 @@ from volbench.analyse.frames.design import NAME, Design, Factor
 from volbench.analyse.frames.workload_words import factor_name
 from volbench.errors import InputError
 from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.frames.metadata import NOT_SET
 from volbench.present.factor_words import shown_value
 from volbench.present.plots.kinds import Choice, View
 
@@ -206,10 +207,12 @@ def _present(
 
 
 def around_median(values: Sequence[object], count: int) -> tuple[object, ...]:
-    """Return as many values as fit from the middle of ordered values."""
+    """Return as many values as fit from the middle of ordered values, and an option's absence."""
     middle = median_low(range(len(values)))
     first = min(max(0, middle - (count - 1) // 2), len(values) - count)
-    return tuple(values[first : first + count])
+    kept = tuple(values[first : first + count])
+    has_baseline = values[0] in {0, NOT_SET} and count > 1
+    return (values[0], *kept[1:]) if has_baseline else kept
 
 
 def held_words(column: str, kept: Sequence[object], every: Sequence[object]) -> str:

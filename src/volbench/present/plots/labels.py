@@ -8,17 +8,8 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
-from volbench.analyse.frames.workload_words import FACTOR_NAMES
-from volbench.present.formatting import (
-    Row,
-    block_size,
-    flag,
-    in_numeric_order,
-    number,
-    pattern,
-    printable,
-    text,
-)
+from volbench.analyse.frames.workload_words import PLURALS
+from volbench.present.formatting import in_numeric_order, printable
 from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash
 
@@ -30,18 +21,6 @@ MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
 _MAX_NAME = 34  # Characters of a name on one line
 TWO_LINES = 20  # Up to how many rows a label takes two lines
-
-
-def shape(row: Row) -> str:
-    """Return the workload of a job, such as ``randwrite 4k, queue depth 16, buffered``."""
-    parts = [pattern(row)]
-    if (block := block_size(row)) != "n/a":
-        parts[0] += f" {block}"
-    several = [option for option in ("iodepth", "numjobs") if number(row, option) > 1]
-    parts += [f"{FACTOR_NAMES[option]} {number(row, option):.0f}" for option in several]
-    if flag(row, "direct") == "no" and not text(row, "volume").startswith("nbd"):
-        parts.append("buffered")
-    return ", ".join(parts)
 
 
 def rows_height_in(names: Sequence[str], *, is_tight: bool = False) -> float:
@@ -90,6 +69,13 @@ def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(label=line.map(names).astype("str"), line=line)
 
 
+def directed(rows: pd.DataFrame) -> pd.Series[str]:
+    """Return the label of each row, with its direction where a label has several."""
+    names, ways = rows["label"].astype("str"), rows["direction"].astype("str").fillna("?")
+    several = ways.groupby(names).transform("nunique") > 1
+    return names.where(~several, names + " " + ways.replace(PLURALS))
+
+
 def line_names(rows: pd.DataFrame, line: str) -> pd.Series:
     """Return the name of the line of each row.
 
@@ -97,8 +83,8 @@ def line_names(rows: pd.DataFrame, line: str) -> pd.Series:
         line: column with the number of the line.
     """
     heads = rows.drop_duplicates(line)
-    names = heads["label"].astype("str") + ", " + heads["direction"].astype("str").fillna("?")
-    return rows[line].map(dict(zip(heads[line], names, strict=True))).astype("category")
+    names = dict(zip(heads[line], directed(heads), strict=True))
+    return rows[line].map(names).astype("category")
 
 
 def identified(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

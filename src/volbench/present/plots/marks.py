@@ -132,6 +132,7 @@ class Bars3D(Mark):
     value: str
     x: str = "_x"
     y: str = "_y"
+    text: str = ""  # on top of each tower
 
 
 @dataclass(frozen=True)
@@ -169,6 +170,7 @@ class Table:
     names: tuple[str, ...] = ()
     series: tuple[str, ...] = ()
     size: float = 7.5
+    corner: str = ""  # head of the names: what the columns are
 
 
 AnyMark = Mark | ReferenceLine | Span | Table

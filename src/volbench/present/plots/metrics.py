@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from volbench.present.formatting import number, records, text
-from volbench.present.plots.description import FORMATS, Axis, Panel
+from volbench.present.plots.description import FORMATS, Axis
 from volbench.present.plots.marks import ReferenceLine
 
 if TYPE_CHECKING:
@@ -17,15 +17,12 @@ if TYPE_CHECKING:
 # Ratio of values above which an axis is logarithmic: on a linear one the least would be a thirtieth
 # of its height. Noticed by: tests/present/plots/test_chosen_parts.py
 LOG_AXIS_SPAN = 30.0
-LATENCY_KINDS = {
-    "lat": "total latency",
-    "clat": "completion latency",
-    "slat": "submission latency",
-}
+LATENCY_KINDS = {"lat": "total latency", "clat": "completion latency", "slat": "submission latency"}
 LATENCY_LOGS = (
     "logs hold means only; import logs of single I/Os (log_avg_msec=0) or of histograms"
     " (write_hist_log and log_hist_msec)"
 )
+MAX_RATIO = 10.0  # Of the highest values of two panels, beyond which they share no linear scale
 SINCE_START = "Time since the run's I/O began"
 # Ratio of limit to data above which only the limit's name is shown: the data would take less than a
 # quarter of the axis. Noticed by: tests/present/plots/test_time.py
@@ -76,13 +73,15 @@ def time_axis(end_s: float, *, label: str = SINCE_START) -> Axis:
     return Axis(label, "duration", "time", (0.0, end_s or 1.0))
 
 
-def only_last_named(panels: Sequence[Panel], *, abreast: int = 1) -> list[Panel]:
-    """Return panels of which those of the last row alone name their x axis."""
-    first = len(panels) - abreast
-    return [
-        panel if index >= first else replace(panel, x=replace(panel.x, label=""))
-        for index, panel in enumerate(panels)
-    ]
+def shared_tops(kinds: Sequence[object], tops: Sequence[float]) -> list[float]:
+    """Return the end of the scale of each panel: one for each kind, unless they differ tenfold."""
+    ends = []
+    for kind, top in zip(kinds, tops, strict=True):
+        known = [other for other_kind, other in zip(kinds, tops, strict=True) if other_kind == kind]
+        positive = [other for other in known if other > 0]
+        is_near = bool(positive) and max(positive) <= MAX_RATIO * min(positive)
+        ends.append(max(positive) if is_near else top if top > 0 else 0.0)
+    return ends
 
 
 def category_axis(label: str, names: Sequence[str]) -> Axis:

@@ -12,7 +12,8 @@ import pandas as pd
 
 from volbench.analyse.frames.design import Design, Factor, design_of
 from volbench.analyse.frames.job_frames import BY, COLOUR, measured, plain_rows
-from volbench.present.factor_words import cell_words, value_words
+from volbench.present.factor_words import value_words
+from volbench.present.formatting import text
 from volbench.present.plots.grammar import MAX_COLOURS, around_median, held_words
 from volbench.present.plots.kinds import Frames, Room
 
@@ -172,9 +173,9 @@ def _labels(design: Design, is_kept: pd.Series[bool], left_out: set[str]) -> pd.
     texts = [
         ", ".join(value_words(name, cell.values[name]) for name in names) for cell in design.cells
     ]
-    every = [factor.column for factor in design.factors]
-    whole = cell_words(design, cells[0], without=every)
-    return pd.Series([texts[number] or whole for number in numbers], dtype="str")
+    firsts = [design.rows[cell.places[0]] for cell in design.cells]
+    whole = [text(row, "rw") or text(row, "job") for row in firsts]
+    return pd.Series([texts[number] or whole[number] for number in numbers], dtype="str")
 
 
 def _with_label(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:

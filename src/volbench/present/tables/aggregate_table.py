@@ -7,13 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from volbench.model.frames.columns import LAST_BINS_S
-from volbench.present.formatting import (
-    Row,
-    job_label,
-    number,
-    shown,
-    skew,
-)
+from volbench.present.formatting import Row, job_label, number, shown, skew
 from volbench.present.tables.summary_table import (
     RATES,
     differing_columns,
@@ -75,26 +69,14 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     Column("repeat", priority=IDENTITY, is_optional=True),
     Column("job", job_label, priority=IDENTITY),
     Column("direction", priority=IDENTITY),
-    Column(
-        "clients",
-        _clients,
-        is_right=True,
-    ),
+    Column("clients", _clients, is_right=True),
     quantity("overlap_s", "overlap", priority=4),
     *(replace(column) for column in RATES),
     Column(
-        "fairness",
-        lambda row: shown(row, "fairness", "{:.2f}".format),
-        is_right=True,
-        priority=3,
+        "fairness", lambda row: shown(row, "fairness", "{:.2f}".format), is_right=True, priority=3
     ),
     quantity("lat_mean_s", "lat mean", priority=4),
     quantity("lat_p99_s", "lat p99", show=_merged_p99, priority=2),
     quantity("lat_max_s", "lat max", priority=5),
-    quantity(
-        "start_skew_s",
-        "start skew",
-        priority=3,
-        show=skew,
-    ),
+    quantity("start_skew_s", "start skew", priority=3, show=skew),
 )

@@ -7,21 +7,10 @@ from collections.abc import Callable, Sequence
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison, headlines
-from volbench.analyse.compare.comparison_result import (
-    Compared,
-    Verdict,
-    row_of,
-    signed_percent,
-)
+from volbench.analyse.compare.comparison_result import Compared, Verdict, row_of, signed_percent
 from volbench.analyse.compare.comparison_result import change_words as ratio_words
 from volbench.analyse.compare.repeat_statistics import Group
-from volbench.analyse.compare.workload_trends import (
-    LevelChange,
-    State,
-    Trend,
-    Trends,
-    record_of,
-)
+from volbench.analyse.compare.workload_trends import LevelChange, State, Trend, Trends, record_of
 from volbench.model.frames.column_names import Measure
 from volbench.present.tables.table import IDENTITY, MAX_ROWS, SCREEN_ROWS, Column, Table
 from volbench.units import (
@@ -148,9 +137,7 @@ def shown_value(measure: Measure, value: float) -> str:
 def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
     candidates = list(dict.fromkeys(row.candidate for row in rows))
     several, shared = len(candidates) > 1, _shared_shortage(rows)
-    columns: list[Column[Compared]] = [
-        Column("workload", lambda row: row.label, priority=IDENTITY),
-    ]
+    columns: list[Column[Compared]] = [Column("workload", lambda row: row.label, priority=IDENTITY)]
     columns += [
         Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc]  # the default binds the loop's value
         for name in (rows[0].by if rows else ())
@@ -312,9 +299,7 @@ def false_alarm_words(trends: Trends) -> str:
 
 
 def _trend_columns(rows: Sequence[Trend]) -> list[Column[Trend]]:
-    columns: list[Column[Trend]] = [
-        Column("workload", lambda row: row.label, priority=IDENTITY),
-    ]
+    columns: list[Column[Trend]] = [Column("workload", lambda row: row.label, priority=IDENTITY)]
     columns += [
         Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc]  # the default binds the loop's value
         for name in (rows[0].by if rows else ())

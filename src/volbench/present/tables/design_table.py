@@ -23,15 +23,7 @@ from volbench.present.factor_words import (
     shown_value,
     value_words,
 )
-from volbench.present.formatting import (
-    Row,
-    block_size,
-    latency,
-    number,
-    pattern,
-    shown,
-    text,
-)
+from volbench.present.formatting import Row, block_size, latency, number, pattern, shown, text
 from volbench.present.tables.summary_table import labels_of, lower_bound
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import counted_noun, format_count, format_latency
@@ -84,13 +76,7 @@ def cells_table(
     more = []
     if kinds == {"lat", "clat"}:
         more.append("* completion latency, where that of the whole I/O was not reported")
-    return Table(
-        "results",
-        table_columns,
-        rows,
-        title=_title(title, above),
-        notes=[*more, *notes],
-    )
+    return Table("results", table_columns, rows, title=_title(title, above), notes=[*more, *notes])
 
 
 def groups_table(
@@ -150,11 +136,7 @@ def groups_table(
         )
     above = constants_words(design)
     return Table(
-        "groups",
-        table_columns,
-        rows,
-        title=_title(title, f"All: {above}"),
-        notes=[*more, *notes],
+        "groups", table_columns, rows, title=_title(title, f"All: {above}"), notes=[*more, *notes]
     )
 
 

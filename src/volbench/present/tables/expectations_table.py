@@ -13,11 +13,7 @@ from volbench.present.formatting import MISSING, short_target
 from volbench.present.tables.table import IDENTITY, MAX_ROWS, SCREEN_ROWS, Column, Table
 from volbench.units import counted_noun, format_count, format_latency, format_rate
 
-_STYLES = {
-    Answer.PASS.value: "green",
-    Answer.FAIL.value: "red",
-    Answer.UNDECIDED.value: "yellow",
-}
+_STYLES = {Answer.PASS.value: "green", Answer.FAIL.value: "red", Answer.UNDECIDED.value: "yellow"}
 _MAX_NAMED = 2  # Expectations in a sentence. Noticed by: test_first_screen.py
 _ON_A_PAGE = ("expectation", "answer", "job", "direction", "value", "repeats", "reason")
 

@@ -10,12 +10,7 @@ from volbench.model.results.steadiness import State
 from volbench.present.answer import Results, answer_of
 from volbench.present.formatting import Row
 from volbench.present.tables.aggregate_table import aggregate_table
-from volbench.present.tables.design_table import (
-    MAX_CELLS,
-    Judgements,
-    cells_table,
-    groups_table,
-)
+from volbench.present.tables.design_table import MAX_CELLS, Judgements, cells_table, groups_table
 from volbench.present.tables.findings_table import warning_marks
 from volbench.present.tables.summary_table import state_notes, summary_table
 from volbench.present.tables.table import Table

@@ -15,7 +15,6 @@ from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import (
-    MISSING,
     NARROW_STATISTICS,
     STATISTICS,
     Row,
@@ -25,7 +24,6 @@ from volbench.present.formatting import (
     is_merged,
     job_label,
     latency,
-    number,
     pattern,
     text,
     whole,
@@ -92,8 +90,6 @@ def summary_table(
         replace(RATES[0], priority=IDENTITY),
         *RATES[1:],
         *(_latency_column(statistic) for statistic in NARROW_STATISTICS),
-        Column("in_flight", _in_flight, header="in flight", priority=8, is_right=True),
-        Column("cpu", _cpu, header="CPU", priority=8, is_right=True),
     ]
     if warnings:
         columns.append(
@@ -199,18 +195,6 @@ def _latency_column(statistic: str) -> Column[Row]:
         priority=_LATENCY_PRIORITY.get(statistic, 7),
         is_right=True,
     )
-
-
-def _in_flight(row: Row) -> str:
-    """Return the mean number of I/Os in flight, by Little's law."""
-    mean = number(row, "iops") * latency(row, "mean").seconds
-    return MISSING if math.isnan(mean) else f"{mean:.3g}"
-
-
-def _cpu(row: Row) -> str:
-    """Return the CPU time of each process of the job, user and system, of one CPU."""
-    percent = number(row, "cpu_usr") + number(row, "cpu_sys")
-    return MISSING if math.isnan(percent) else f"{percent:.3g} %"
 
 
 def _marks_notes(rows: Sequence[Row], warnings: Mapping[str, str]) -> list[str]:

@@ -12,14 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from volbench.errors import InputError, did_you_mean
 from volbench.model.frames.column_names import meaning_of
-from volbench.present.formatting import (
-    MISSING,
-    UNIT_ENDINGS,
-    Row,
-    printable,
-    shown,
-    unit_words,
-)
+from volbench.present.formatting import MISSING, UNIT_ENDINGS, Row, printable, shown, unit_words
 
 MAX_ROWS = 60  # More do not fit two screens
 SCREEN_ROWS = 20  # Rows that fit a screen of 24 lines with heading and prompt

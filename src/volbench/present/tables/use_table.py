@@ -110,11 +110,7 @@ def _bottleneck(row: Row) -> str:
 
 
 def _unit_column(
-    name: str,
-    header: str,
-    priority: int,
-    meaning: str,
-    show: Callable[[Row], str] | None = None,
+    name: str, header: str, priority: int, meaning: str, show: Callable[[Row], str] | None = None
 ) -> Column[Row]:
     """Return a column; without a format of its own, a number in the unit of its name."""
     column = quantity(name, header, priority=priority, meaning=meaning)
@@ -140,11 +136,7 @@ _COLUMNS: tuple[Column[Row], ...] = (
         "active_percent", "active", 3, "Utilization: share of the time with a request in flight"
     ),
     _unit_column(
-        "device_lat_s",
-        "latency",
-        2,
-        "Mean time of a request in queue and device",
-        _latency,
+        "device_lat_s", "latency", 2, "Mean time of a request in queue and device", _latency
     ),
     _unit_column(
         "queue_depth",
@@ -183,11 +175,7 @@ _COLUMNS: tuple[Column[Row], ...] = (
         "Bytes that the device moved until fio ended, of the bytes that fio counted",
     ),
     _unit_column(
-        "errors",
-        "errors",
-        3,
-        "Errors: failed requests of the device, and fio's error",
-        _errors,
+        "errors", "errors", 3, "Errors: failed requests of the device, and fio's error", _errors
     ),
     Column("bottleneck", _bottleneck, meaning="What limited the run"),
 )

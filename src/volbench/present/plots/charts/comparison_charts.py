@@ -7,11 +7,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from statistics import median
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.compare.comparison import Comparison
+from volbench.analyse.compare.comparison import Comparison, headlines
 from volbench.analyse.compare.comparison_result import Compared, Verdict
 from volbench.analyse.compare.workload_trends import (
     State,
@@ -23,11 +25,11 @@ from volbench.analyse.compare.workload_trends import (
 from volbench.analyse.frames.job_frames import BY, COLOUR
 from volbench.errors import ComparisonError
 from volbench.present.formatting import printable, short_target
-from volbench.present.plots import labels, marks
-from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots import marks
+from volbench.present.plots.description import MAX_WIDTH_IN, Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.labels import rows_height_in, wrap_name
-from volbench.present.plots.metrics import only_last_named, rows_axis
+from volbench.present.plots.metrics import rows_axis
 from volbench.present.plots.selection import not_shown
 from volbench.present.tables.compare_table import (
     false_alarm_words,
@@ -62,9 +64,9 @@ _DAY_S = 86400.0
 _TICKS = 5
 _MARGIN = 0.02  # Beside the first and the last campaign, as a share of the time between them
 # Span of a scale at least, as a share of the values: noise of 2 % looks like none
-_MIN_ROOM = 0.5
-_MAX_RATIO = 10.0  # Of the ends of two scales of a unit, beyond which each panel has its own
-_OWN_SCALES = "Each panel has a scale of its own, as values differ more than tenfold"
+_MIN_ROOM = 0.3
+_WIDE = 2.0  # Ratio of a span to the usual one, beyond which a panel has its own
+_OWN_SCALES = "Scales begin above zero and span the same share of each panel's values"
 _FEW = 40  # Up to how many campaigns each has a marker
 
 
@@ -81,8 +83,8 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
     names = list(dict.fromkeys(_name(row, rows) for row in rows))
     fewer = []
     if len(names) > MAX_FOREST_ROWS:
-        fewer = [f"Shown: the {MAX_FOREST_ROWS} largest differences of {len(names)} workloads"]
-        rows = _most_different(rows)
+        fewer = [f"Shown: the {MAX_FOREST_ROWS} surest differences of {len(names)} workloads"]
+        rows = _surest(rows)
         names = list(dict.fromkeys(_name(row, rows) for row in rows))
     data = _data(rows, names)
     wrapped = [wrap_name(printable(name)) for name in names]
@@ -104,10 +106,11 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
         grid(panels, height_in=height_in + 0.2, abreast=abreast),
         series=(*(s for s in _VERDICTS if s.key in set(data["_verdict"])), *_SIDES),
         caption=tuple(text.rstrip(".") for text in remarks),
-        width_in=11.0 if abreast > _MAX_ABREAST else 9.0,
+        width_in=MAX_WIDTH_IN if abreast > _MAX_ABREAST else 9.0,
         shared_y=True,
         name="compare",
         title=title or _title(rows),
+        answer=" ".join(headlines(comparison)),
     )
 
 
@@ -118,14 +121,15 @@ def _columns_of_candidates(rows: Sequence[Compared]) -> list[list[str]]:
     return [[candidate] for candidate in candidates] if several else [candidates]
 
 
-def _most_different(rows: Sequence[Compared]) -> list[Compared]:
-    """Return the comparisons of the workloads whose ratio on any metric is farthest from 1."""
-    distance: dict[str, float] = {}
+def _surest(rows: Sequence[Compared]) -> list[Compared]:
+    """Return the comparisons of the workloads whose interval on any metric is farthest from 1."""
+    distance: dict[str, tuple[float, float]] = {}
     for row in rows:
-        name, ratio = _name(row, rows), row.ratio
-        difference = 0.0 if math.isnan(ratio) else abs(math.log(ratio))
-        distance[name] = max(difference, distance.get(name, 0.0))
-    kept = {*sorted(distance, key=lambda name: -distance[name])[:MAX_FOREST_ROWS]}
+        name, ends = _name(row, rows), row.interval
+        sure = max(math.log(ends.low), -math.log(ends.high)) if ends else -math.inf
+        far = 0.0 if math.isnan(row.ratio) else abs(math.log(row.ratio))
+        distance[name] = max((sure, far), distance.get(name, (-math.inf, 0.0)))
+    kept = {*sorted(distance, key=lambda name: distance[name])[-MAX_FOREST_ROWS:]}
     return [row for row in rows if _name(row, rows) in kept]
 
 
@@ -219,9 +223,12 @@ def _ticks(low: float, high: float) -> list[float]:
         visible = [tick for tick in ticks if tick > 0 and low <= math.log(tick) <= high]
         if len(visible) <= 6:
             return visible
-    powers = [m * 10.0**exponent for exponent in range(-6, 7) for m in (1, 2, 5)]
-    visible = [tick for tick in powers if low <= math.log(tick) <= high]
-    return visible if len(visible) <= 7 else [tick for tick in visible if f"{tick:e}"[0] == "1"]
+    for digits in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
+        powers = [m * 10.0**exponent for exponent in range(-6, 7) for m in digits]
+        visible = [tick for tick in powers if low <= math.log(tick) <= high]
+        if len(visible) >= 3:
+            return visible
+    return visible
 
 
 def _name(row: Compared, rows: Sequence[Compared]) -> str:
@@ -268,19 +275,20 @@ def build_trends(trends: Trends) -> Plot:
     asked = "; ".join(dict.fromkeys(trend.asked for trend in drawn if trend.asked))
     abreast = min(2, len(panels))
     return replace(
-        grid(only_last_named(panels, abreast=abreast), height_in=_PANEL_IN, abreast=abreast),
+        grid(panels, height_in=_PANEL_IN, abreast=abreast),
         width_in=11.0,
         series=(
             Series("value", "median of a campaign", "muted", "circle"),
             Series("level", "level", "palette-0"),
             Series("limits", "control limits", "palette-1", dash="dashed"),
+            Series("change", "change of level", "ink", dash="dotted"),
             Series("outside", "beyond a limit", "palette-1", "diamond"),
         ),
+        answer=trend_headline(trends),
         caption=(
-            trend_headline(trends).rstrip("."),
             "Grey: reference period",
             *([false_alarm_words(trends)] if any(trend.limits for trend in drawn) else []),
-            _OWN_SCALES if len({*scales}) > len({*map(_format_of, drawn)}) else "",
+            _OWN_SCALES if len(drawn) > 1 else "",
             f"Hollow: a rate as asked ({asked})" if asked else "",
             not_shown(len(drawn), len(rows), "panels", "those with the worst state"),
         ),
@@ -298,12 +306,13 @@ def trend_plot(trends: Trends, *, title: str = "") -> Plot:
 
 
 def _worst_first(trends: Sequence[Trend]) -> list[Trend]:
-    """Return trends by the worst state of their workload, its metrics beside each other."""
+    """Return trends by state and loss of their workload, its metrics beside each other."""
     order = list(State)
-    worst: dict[tuple[str, ...], int] = {}
+    worst: dict[tuple[str, ...], tuple[int, float]] = {}
     for trend in trends:
         key = (trend.label, *trend.by.values())
-        worst[key] = min(worst.get(key, len(order)), order.index(trend.state))
+        rank = (order.index(trend.state), -abs(trend.loss(trend.level)))
+        worst[key] = min(worst.get(key, rank), rank)
     return sorted(trends, key=lambda t: worst[t.label, *t.by.values()])
 
 
@@ -376,16 +385,21 @@ def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
 
 
 def _scales(trends: Sequence[Trend]) -> list[tuple[float, float]]:
-    """Return the ends of the scale of each trend: one for each unit, unless they differ much."""
-    own = [_ends_of_values(trend) for trend in trends]
-    by_unit: dict[str, list[tuple[float, float]]] = {}
-    for trend, ends in zip(trends, own, strict=True):
-        by_unit.setdefault(_format_of(trend), []).append(ends)
-    scales = []
-    for trend, ends in zip(trends, own, strict=True):
-        lows, highs = zip(*by_unit[_format_of(trend)], strict=True)
-        scales.append((min(lows), max(highs)) if max(highs) <= _MAX_RATIO * min(highs) else ends)
-    return scales
+    """Return the ends of the scale of each trend: relative to its reference, the same for most."""
+    middles = [float(np.median(trend.results[: trend.reference])) or 1.0 for trend in trends]
+    own = [
+        (low / middle, high / middle)
+        for (low, high), middle in zip(map(_ends_of_values, trends), middles, strict=True)
+    ]
+    usual = median(high - low for low, high in own)
+    alike = [(low, high) for low, high in own if high - low <= _WIDE * usual]
+    lows, highs = zip(*alike, strict=True)
+    shared = (min(lows), max(highs))
+    return [
+        (middle * low, middle * high)
+        for ends, middle in zip(own, middles, strict=True)
+        for low, high in [shared if ends in alike else ends]
+    ]
 
 
 def _trend_panel(
@@ -406,7 +420,9 @@ def _trend_panel(
         marks=(
             reference,
             *(
-                marks.ReferenceLine(float(x.iloc[change.place]), "x", series="palette-1", width=0.9)
+                marks.ReferenceLine(
+                    float(x.iloc[change.place]), "x", series="change", dash="dotted"
+                )
                 for change in trend.changes
             ),
             *_limit_marks(trend, behind, ends),
@@ -415,7 +431,9 @@ def _trend_panel(
             marks.Lines(data, y="level", group="_level", series="level", width=1.6),
             marks.Points(outside, y="value", series="outside", size=6),
         ),
-        title=labels.wrap_name(printable(f"{name}: {trend_words(trend)}"), columns=60),
+        title="\n".join(
+            fill(printable(line), 60, break_on_hyphens=False) for line in (name, trend_words(trend))
+        ),
     )
 
 

@@ -13,12 +13,21 @@ from volbench.analyse.frames.workload_words import FACTOR_NAMES, factor_name
 from volbench.errors import InputError
 from volbench.present.factor_words import shown_value, value_words
 from volbench.present.plots import labels, marks
-from volbench.present.plots.description import IDENTITY, MAX_WIDTH_IN, Axis, Panel, Plot, Series
+from volbench.present.plots.description import (
+    IDENTITY,
+    MAX_WIDTH_IN,
+    Axis,
+    Panel,
+    Plot,
+    Series,
+    named_once,
+)
 from volbench.present.plots.design_points import Drawing, Point, read_drawing
 from volbench.present.plots.grammar import MAX_COLOURS, RESULT
 from volbench.present.plots.kinds import Kind
 from volbench.present.plots.metrics import (
     LOG_AXIS_SPAN,
+    MAX_RATIO,
     Metric,
     category_axis,
     log_limits,
@@ -27,7 +36,7 @@ from volbench.present.plots.metrics import (
 from volbench.units import counted_noun
 
 PLAIN = "palette-0"  # Colour where nothing is compared
-MAX_RATIO = 10.0  # Of the highest values of two panels, beyond which their scale is logarithmic
+_LIMIT = Series("limit", "declared limit", "ink", dash="limit")  # Across bars
 _COLUMN_IN, _MIN_WIDTH_IN = 2.75, 6.5
 _MAX_HEIGHT_IN = 11.0  # Of all panels together
 _PANEL_IN, _LOW_PANEL_IN = 1.75, 1.3  # Height of a panel: of few, and of many rows
@@ -41,6 +50,8 @@ _FAR = 4.0  # Ratio of limit to data above which the limit is not drawn
 _MAX_STEPS = 100  # In which neighbours move apart
 _GAP = 0.1  # Between two names at the ends of lines, as a share of the height
 _MAX_TABLE_ROWS = 40
+_CROWDED = 8.0  # Ratio of values beside a zero that would touch on a linear axis
+_LETTER_IN = 0.065  # Width of a letter of a table
 _TITLE = 40  # Characters of a line over a panel
 _MAX_END_NAME = 28  # Characters of a name at the end of a line
 
@@ -79,14 +90,18 @@ def build(drawing: Drawing) -> Plot:
             replace(panel, row=first + row, column=column)
             for panel, (row, column) in zip(made, places, strict=True)
         ]
-    panels = _labelled_outside(panels)
+    panels = [
+        panel if panel.column == 0 else replace(panel, y=replace(panel.y, label=""))
+        for panel in named_once(panels)
+    ]
+    has_limits = any(isinstance(m, marks.ReferenceLine) for panel in panels for m in panel.marks)
     lower = min(1.0, _MAX_HEIGHT_IN / sum(heights))
     plot = Plot(
         panels=tuple(panels),
         heights=tuple(lower * height for height in heights),
         widths=(1.0,) * width,
         width_in=max(_MIN_WIDTH_IN, min(MAX_WIDTH_IN, 1.4 + _COLUMN_IN * width)),
-        series=_series(drawing),
+        series=_series(drawing)[: None if has_limits else -1],
         has_legend=not (_is_named_at_ends(drawing) or layout.view in {"grid", "towers"}),
         caption=drawing.notes,
         title=_title(drawing),
@@ -153,17 +168,6 @@ def _height(drawing: Drawing, row: int, places: Sequence[tuple[int, int]]) -> fl
         return max(0.5, *heights)
     rows = 1 + max(place[0] for place in places)
     return _PANEL_IN if rows * len(drawing.responses) <= _FEW_ROWS else _LOW_PANEL_IN
-
-
-def _labelled_outside(panels: Sequence[Panel]) -> list[Panel]:
-    """Return panels of which those at the foot name the x axis, and those at the left the other."""
-    last = {panel.column: panel.row for panel in panels}
-    labelled = []
-    for panel in panels:
-        x = panel.x if panel.row == last[panel.column] else replace(panel.x, label="")
-        y = panel.y if panel.column == 0 else replace(panel.y, label="")
-        labelled.append(replace(panel, x=x, y=y))
-    return labelled
 
 
 def _panel_title(drawing: Drawing, key: tuple[object, ...]) -> str:
@@ -331,11 +335,14 @@ def _ordered_axis(drawing: Drawing) -> Axis:
     column = drawing.layout.x
     values = drawing.values_along(column)
     name = factor_name(column)
-    if not all(isinstance(value, int | float) for value in values):
+    is_table = drawing.layout.view == "table"  # its columns stand below the ticks
+    if is_table or not all(isinstance(value, int | float) for value in values):
         return category_axis(name, [shown_value(column, value) for value in values])
     known = [float(str(value)) for value in values]
     form = "size" if column.endswith("_bytes") else "number"
     is_counted = known[-1] - known[0] == len(known) - 1  # repeats and blocks: 1, 2, 3...
+    if known[0] == 0 and known[-1] > _CROWDED * known[1]:  # an axis of doublings has no zero
+        return category_axis(name, [shown_value(column, value) for value in values])
     if known[0] > 0 and known[-1] >= 4 * known[0] and not is_counted:
         return Axis(name, form, "log2", (known[0] / 1.25, known[-1] * 1.25), tuple(known))
     room = 0.06 * (known[-1] - known[0] or 1.0)
@@ -353,7 +360,7 @@ def _end_texts(
     if not named and any(abs(a - b) > 1e-9 for a, b in zip(apart, shares, strict=True)):
         return ()  # values would touch
     text = [
-        f"{drawing.names[str(colour)]} {metric.text(float(value))}"
+        f"{drawing.names[str(colour)]}: {metric.text(float(value))}"
         if named and colour != PLAIN
         else metric.text(float(value))
         for colour, value in zip(ends["_colour"], ends["_value"], strict=True)
@@ -477,7 +484,8 @@ def _limits_beside(points: Sequence[Point], data: pd.DataFrame) -> Iterator[mark
     top = max((point.middle for point in points), default=0.0)
     for point, low, high in zip(points, data["_from"], data["_to"], strict=True):
         if 0 < point.limit <= _FAR * top:
-            yield marks.ReferenceLine(point.limit, "x", extent=(float(low), float(high)))
+            ends = (float(low), float(high))
+            yield marks.ReferenceLine(point.limit, "x", series=_LIMIT.key, extent=ends)
 
 
 def _placed_bars(
@@ -517,64 +525,41 @@ def _bar_marks(data: pd.DataFrame) -> tuple[marks.AnyMark, ...]:
 
 
 def _grid(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
-    """Draw a cell for each pair of values, on one scale of colours."""
+    """Draw a cell or tower for each pair of values, all on one scale."""
     layout = drawing.layout
     xs, ys = drawing.values_along(layout.x), drawing.values_along(layout.y)
-    positive = [point.middle for point in points if point.middle > 0]
-    limits = (min(positive), max(positive)) if positive else None
-    made = []
-    for key in drawing.panels:
-        own = [point for point in points if point.panel == key]
-        data = _placed(drawing, metric, own, xs, ys)
-        cells = marks.Cells(
-            data,
-            value="_value",
-            text="_text",
-            ramp="purple" if metric.is_latency else "blue",
-            format=metric.format,
-            limits=limits,
-        )
-        x = category_axis(factor_name(layout.x), [shown_value(layout.x, v) for v in xs])
-        y = category_axis(factor_name(layout.y), [shown_value(layout.y, v) for v in ys])
-        label = metric.label if len(drawing.responses) > 1 else ""
-        title = ", ".join(filter(None, (_panel_title(drawing, key), label)))
-        made.append(Panel(x=x, y=y, marks=(cells,), title=title, background="hatched"))
-    return made
-
-
-def _placed(
-    drawing: Drawing,
-    metric: Metric,
-    points: Sequence[Point],
-    xs: Sequence[object],
-    ys: Sequence[object],
-) -> pd.DataFrame:
-    data = _frame(drawing, metric, points)
-    return data.assign(
-        _x=[xs.index(point.x) for point in points],
-        _y=[ys.index(point.y) for point in points],
-        _text=[metric.text(point.middle) for point in points],
+    positive = [point.middle for point in points if point.middle > 0] or [1.0]
+    cells = marks.Cells(
+        pd.DataFrame(),
+        value="_value",
+        text="_text",
+        ramp="purple" if metric.is_latency else "blue",
+        format=metric.format,
+        limits=(min(positive), max(positive)),
     )
-
-
-def _towers(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
-    """Draw a tower for each pair of values, all on one upright scale."""
-    layout = drawing.layout
-    xs, ys = drawing.values_along(layout.x), drawing.values_along(layout.y)
-    top = max((point.middle for point in points), default=1.0)
+    panel = Panel(
+        x=category_axis(factor_name(layout.x), [shown_value(layout.x, v) for v in xs]),
+        y=category_axis(factor_name(layout.y), [shown_value(layout.y, v) for v in ys]),
+        marks=(),
+    )
+    upright = Axis(metric.label, metric.format, limits=(0, 1.02 * max(positive)))
+    label = metric.label if len(drawing.responses) > 1 else ""
     made = []
     for key in drawing.panels:
         own = [point for point in points if point.panel == key]
-        data = _placed(drawing, metric, own, xs, ys)
-        made.append(
-            Panel(
-                x=category_axis(factor_name(layout.x), [shown_value(layout.x, v) for v in xs]),
-                y=category_axis(factor_name(layout.y), [shown_value(layout.y, v) for v in ys]),
-                z=Axis(metric.label, metric.format, limits=(0, 1.02 * top)),
-                marks=(marks.Bars3D(data, value="_value", series=labels.palette(0)),),
-                title=_panel_title(drawing, key),
-            )
+        data = _frame(drawing, metric, own).assign(
+            _x=[xs.index(point.x) for point in own],
+            _y=[ys.index(point.y) for point in own],
+            _text=[metric.text(point.middle) for point in own],
         )
+        title = ", ".join(filter(None, (_panel_title(drawing, key), label)))
+        if layout.view == "towers":
+            towers = marks.Bars3D(data, value="_value", text="_text", series=PLAIN)
+            made.append(replace(panel, marks=(towers,), z=upright, title=title))
+        else:
+            bar = metric.label if key == drawing.panels[-1] else ""
+            drawn = replace(cells, data=data, bar=bar)
+            made.append(replace(panel, marks=(drawn,), title=title, background="hatched"))
     return made
 
 
@@ -603,21 +588,32 @@ def _with_table(plot: Plot, drawing: Drawing) -> Plot:
             f"--as table has {len(rows)} rows, and a picture has room for {_MAX_TABLE_ROWS}",
             hint="choose results with --where, or print numbers with volbench show",
         )
-    heads = tuple(shown_value(layout.x, x) if layout.x else "" for x in xs)
-    table = marks.Table(heads, tuple(map(tuple, rows.values())), tuple(rows), tuple(series))
-    panel = Panel(
-        x=Axis(), y=Axis(), marks=(table,), row=len(plot.heights), columns=len(plot.widths)
-    )
-    return replace(
-        plot,
-        panels=(*plot.panels, panel),
-        heights=(*plot.heights, _TABLE_IN * (len(rows) + 1)),
-    )
+    heads = [shown_value(layout.x, x) if layout.x else "" for x in xs]
+    longest = max(len(text) for texts in (heads, *rows.values()) for text in texts)
+    names_in = _LETTER_IN * max(map(len, [*rows, factor_name(layout.x)]))
+    fitting = max(1, int((plot.width_in - names_in - 1) / (_LETTER_IN * (longest + 2))))
+    step = math.ceil(len(xs) / math.ceil(len(xs) / fitting))
+    panels, heights = [*plot.panels], [*plot.heights]
+    for first in range(0, len(xs), step):
+        part = slice(first, first + step)
+        table = marks.Table(
+            tuple(heads[part]),
+            tuple(tuple(texts[part]) for texts in rows.values()),
+            tuple(rows),
+            tuple(series),
+            corner=factor_name(layout.x),
+        )
+        panels.append(
+            Panel(x=Axis(), y=Axis(), marks=(table,), row=len(heights), columns=len(plot.widths))
+        )
+        heights.append(_TABLE_IN * (len(rows) + 1))
+    return replace(plot, panels=tuple(panels), heights=tuple(heights))
 
 
 def _series(drawing: Drawing) -> tuple[Series, ...]:
     series = labels.line_series([name for name in drawing.colours if name])
-    return tuple(replace(each, label=drawing.names[each.key]) for each in series)
+    named = (replace(each, label=drawing.names[each.key]) for each in series)
+    return (*named, _LIMIT)
 
 
 def describe(drawing: Drawing) -> str:
@@ -648,6 +644,6 @@ _PAINTERS: Mapping[str, Callable[[Drawing, Metric, Sequence[Point]], list[Panel]
     "lines": _line_panels,
     "bars": _bars,
     "grid": _grid,
-    "towers": _towers,
+    "towers": _grid,
     "table": _chart_and_table,
 }

@@ -10,11 +10,12 @@ import pandas as pd
 
 from volbench.analyse.bottleneck.use_method import fio_end_s, run_labels, use_rows
 from volbench.analyse.frames.job_frames import is_watched, measured, of_measured
+from volbench.analyse.frames.workload_words import workload_text
 from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots.description import Axis, Scale, short_time
 from volbench.present.plots.kinds import Frames
-from volbench.present.plots.labels import shape
 
+_NAMED = ("rw", "block_bytes", "iodepth", "numjobs")  # What a run is named by
 GAP = 0.012  # Space between runs, as a share of their total length
 _MIN_WIDTH = 0.4  # Minimum width of a run, as a share of the longest run's
 # Maximum number of tick labels over the whole width, and the share of each
@@ -23,6 +24,7 @@ _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 
 # Ratio to the device's rate above which fio's rate is cut off: the device is the subject
 _TOWERING = 2.0
 _SPREAD = 8.0  # Ratio from which a linear axis would hide small values
+_FEW = 32.0  # Queue depth up to which each doubling has a tick
 _FAR = 4.0  # Ratio of limit to data above which the limit is outside the axis
 
 
@@ -114,7 +116,7 @@ def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list
     for row in uses:
         run = text(row, "run")
         moving = results[run][results[run]["direction"] != "sync"]
-        shapes = [shape(result | {"direction": ""}) for result in records(moving)]
+        shapes = [workload_text({n: r[n] for n in _NAMED if r[n]}) for r in records(moving)]
         spans.append(
             Span(
                 label=text(row, "label"),
@@ -230,8 +232,8 @@ class Quantity:
             return Axis(self.name, self.format, limits=(0.0, 108.0), ticks=(0.0, 50.0, 100.0))
         positive = [value for value in values if value > 0]
         low, high = min(positive, default=1.0), max(positive, default=1.0)
-        if self.logarithm == 1 and high > _SPREAD:
-            ticks = (0.0, *_powers(4, 1, high))
+        if self.logarithm == 1 and high > _SPREAD * low:
+            ticks = (0.0, *_powers(2 if high <= _FEW else 4, 1, high))
             return Axis(f"{self.name} (log)", self.format, "symlog", (0.0, 1.5 * high), ticks)
         if self.logarithm > 1 and high / low > _SPREAD:
             ticks = _powers(4, 1024, high) if self.logarithm == 2 else ()

@@ -38,6 +38,7 @@ _PANEL_IN = 0.85
 _ABREAST = 9  # Runs beside each other; more go into a further block below
 _COLUMNS = 100  # Letters that fit beside each other over a block
 _ALMOST_ZERO = 1e-12  # Lower edge of areas: a logarithmic axis has no zero
+_STACKED = "iowait_percent"  # Drawn on busy CPU: beside it, it would not be seen
 _SERIES = (
     Series("read", "device: reads", "read"),
     Series("write", "device: writes", "write"),
@@ -45,7 +46,7 @@ _SERIES = (
     Series("backing", "backing disk", "ink", dash="dotted"),
     Series("after", "after fio ended", "shade"),
     Series("busy", "CPU busy", "palette-7"),
-    Series("iowait", "iowait", "palette-4"),
+    Series("iowait", "iowait, on busy", "palette-4"),
     Series("steal", "steal", "palette-3"),
     Series("dirty", "dirty", "palette-5"),
     Series("writeback", "in write-back", "ink"),
@@ -171,13 +172,11 @@ def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> lis
     for frames, width in ((over, 1.6), (main, 1.1)):
         if frames:
             data = pd.concat(frames, ignore_index=True)
-            lines = marks.Lines(
-                data, by="_series", group="_group", y="value", step="pre", width=width
-            )
+            lines = marks.Lines(data, by="_series", group="_group", step="pre", width=width)
             parts.append(lines)
     if main:
         area = marks.Areas(
-            data, by="_series", group="_group", low="_zero", high="value", step="pre", alpha=0.13
+            data, by="_series", group="_group", low="_zero", high="_y", step="pre", alpha=0.13
         )
         parts.insert(-1, area)
     top = y.limits[1] if y.limits else math.inf
@@ -188,6 +187,9 @@ def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFr
     """Return means over intervals, the first with its beginning; unknown values are NaN."""
     t_s = rows["t_s"].to_numpy(dtype=float)
     values = rows[column].to_numpy(dtype=float)
+    base = np.full(len(values), _ALMOST_ZERO)
+    if column == _STACKED:
+        base = rows["cpu_busy_percent"].fillna(0.0).to_numpy(dtype=float)
     interval_s = float(rows["interval_s"].iloc[0]) if "interval_s" in rows else float(t_s[0])
     begin = max(0.0, float(t_s[0]) - interval_s)
     times = np.concatenate([[begin], t_s])
@@ -201,7 +203,8 @@ def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFr
             "t_s": times,
             "value": np.concatenate([values[:1], values]),
             "_x": place.at(0) + times * place.per_s,
-            "_zero": _ALMOST_ZERO,
+            "_zero": np.concatenate([base[:1], base]),
+            "_y": np.concatenate([(base + values)[:1], base + values]),
             "_series": key,
             "_group": f"{run}/{column}",
         }

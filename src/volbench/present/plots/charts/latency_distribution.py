@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.aggregate import distribution, in_classes, in_steps
-from volbench.analyse.frames.job_frames import BY, COLOUR, KEY, key_of
+from volbench.analyse.frames.aggregate import distribution, in_classes
+from volbench.analyse.frames.job_frames import BY, KEY, key_of
+from volbench.analyse.frames.workload_words import PLURALS
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
-from volbench.present.plots.description import Axis, Panel, Plot, grid
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.grammar import MAX_COLOURS, MAX_PANELS
 from volbench.present.plots.kinds import Frames, Kind, Options, Room
-from volbench.present.plots.metrics import LATENCY_KINDS, log_limits, only_last_named
+from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
 from volbench.units import counted_noun, format_count, format_latency
 
 # Upper edges of the last bins of fio 3 and fio 2, as `LAST_BINS_S`
@@ -28,6 +29,10 @@ _STEPS_PER_DECADE = 20
 _PANEL_IN = 1.4
 _WHOLE_IN, _CURVES_IN = 3.8, 1.6  # Height of a single panel of curves, and of several
 _ABREAST = 3
+_STEP_ENDS = (
+    Series("median", "median", "ink", dash="dashed"),
+    Series("p99", "p99", "ink", dash="dotted"),
+)
 _CLASSES = "No run has latency bins (json+): shown are fio's coarse classes, of unequal width"
 
 
@@ -66,8 +71,8 @@ def build_ecdf(bins: pd.DataFrame) -> Plot:
     names = labels.line_names(one, "_line").astype(str)
     titles = one["job"].astype(str) if is_wide else pd.Series("", index=one.index)
     if is_wide:
-        compared = one[BY].astype(str) + ", " if BY in one else ""
-        names = compared + one["direction"].astype(str)
+        ways = one["direction"].astype(str).replace(PLURALS)
+        names = one[BY].astype(str) + " " + ways if BY in one else ways
     edges = bins["bin_high_s"]
     label = f"{bins['latency'].iloc[0].capitalize()} (logarithmic)"
     ends = log_limits([float(edges.min()), float(edges.max())], room=(0.9, 1.1))
@@ -91,11 +96,7 @@ def build_ecdf(bins: pd.DataFrame) -> Plot:
     ]
     abreast = min(_ABREAST, len(panels))
     return replace(
-        grid(
-            only_last_named(panels, abreast=abreast),
-            height_in=_CURVES_IN if is_wide else _WHOLE_IN,
-            abreast=abreast,
-        ),
+        grid(panels, height_in=_CURVES_IN if is_wide else _WHOLE_IN, abreast=abreast),
         width_in=10,
         series=labels.line_series([*dict.fromkeys(names)], columns=28),
         caption=(_FROM_BINS, _CUT if _is_last(edges).any() else ""),
@@ -114,7 +115,7 @@ def describe(rows: pd.DataFrame) -> str:
     sentence = (
         f"Distribution of {rows['latency'].iloc[0]} over {total} I/Os: half were faster than {fast}"
     )
-    names = halves["label"].astype(str) + ", " + halves["direction"].astype(str)
+    names = labels.directed(halves)
     first, last = names.iloc[0], names.iloc[-1]
     if len(halves) == 1:
         return f"{sentence} ({first})."
@@ -143,10 +144,12 @@ def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:
         ``step``, ``low_s`` and ``high_s`` (its ends), ``count``, ``share`` (of the I/Os of the job,
         0 to 1) and ``latency``, the name of the kind.
     """
-    rows, kind = in_steps(frames["histogram"], frames["summary"], per_decade=_STEPS_PER_DECADE)
-    if len(rows):
-        low_s, high_s = (10.0 ** ((rows["step"] + end) / _STEPS_PER_DECADE) for end in (0, 1))
-        return _shares(rows.assign(low_s=low_s, high_s=high_s), kind)
+    bins, kind = distribution(frames["histogram"], frames["summary"])
+    if len(bins):
+        end = np.log10(bins["bin_high_s"].clip(lower=1e-9).to_numpy(dtype=float))
+        step = np.ceil(end * _STEPS_PER_DECADE - 1e-6) - 1  # The step that holds the end of a bin
+        low_s, high_s = (10.0 ** ((step + end) / _STEPS_PER_DECADE) for end in (0, 1))
+        return _shares(bins.assign(step=step, low_s=low_s, high_s=high_s), kind)
     classes = in_classes(frames["shares"], frames["summary"], "clat")
     if classes.empty:
         return MISSING_BINS
@@ -157,10 +160,11 @@ def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 def _shares(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     """Add up the I/Os in each step of a job's repeats."""
-    key = [*key_of(rows, KEY), "label", *([COLOUR] if COLOUR in rows else [])]
-    order = rows.groupby(key, sort=False, dropna=False).ngroup()
+    key = [*key_of(rows, KEY), "label"]
+    order = rows.groupby(key, sort=False, dropna=False, observed=True).ngroup()
     by = ["order", *key, "step", "low_s", "high_s"]
-    steps = rows.assign(order=order).groupby(by, dropna=False)["count"].sum().reset_index()
+    placed = rows.assign(order=order).groupby(by, dropna=False, observed=True)
+    steps = placed["count"].sum().reset_index()
     whole = steps.groupby("order")["count"].transform("sum")
     return steps.assign(share=steps["count"] / whole, latency=LATENCY_KINDS[kind])
 
@@ -170,14 +174,14 @@ def build_histogram(rows: pd.DataFrame) -> Plot:
     limits = log_limits([float(rows["low_s"].min()), float(rows["high_s"].max())], room=(0.9, 1.1))
     label = f"{rows['latency'].iloc[0].capitalize()} (logarithmic)"
     x = Axis(label, "latency", "log", limits)
+    rows = rows.assign(_title=labels.directed(rows))
     panels = [_bars(job, x) for _, job in rows.groupby("order", sort=True)]
     return replace(
-        grid(only_last_named(panels, abreast=2), height_in=_PANEL_IN, abreast=2),
+        grid(panels, height_in=_PANEL_IN, abreast=2),
         width_in=11,
-        has_legend=False,
+        series=_STEP_ENDS,
         caption=(
-            "Share of I/Os in each step, repeats added up",
-            "Dashed: ends of the steps of median and p99",
+            "Share of I/Os in each step, repeats added up; lines: ends of steps",
             _CLASSES if "is_class" in rows else "",
         ),
         shared_x=True,
@@ -191,8 +195,8 @@ def _bars(job: pd.DataFrame, x: Axis) -> Panel:
     running = job["share"].cumsum()
     reached = [float(job.loc[running >= share - 1e-12, "high_s"].iloc[0]) for share in (0.5, 0.99)]
     lines = [
-        marks.ReferenceLine(value, "x", series="muted", dash="dashed", width=0.9)
-        for value in reached
+        marks.ReferenceLine(value, "x", series=end.key, dash=end.dash, width=1.1)
+        for value, end in zip(reached, _STEP_ENDS, strict=True)
     ]
     bars = marks.Bars(
         data,
@@ -203,8 +207,8 @@ def _bars(job: pd.DataFrame, x: Axis) -> Panel:
         series=head["direction"] if head["direction"] in labels.DIRECTIONS else "muted",
     )
     y = Axis("I/Os", "share", limits=(0.0, float(job["share"].max()) * 1.1))
-    name = printable(f"{head['label']}, {head['direction']}")
-    return Panel(x=x, y=y, marks=(bars, *lines), title=labels.wrap_name(name, columns=48))
+    title = labels.wrap_name(printable(str(head["_title"])), columns=48)
+    return Panel(x=x, y=y, marks=(bars, *lines), title=title)
 
 
 def describe_histogram(rows: pd.DataFrame) -> str:

@@ -12,7 +12,7 @@ from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options, Room
-from volbench.present.plots.metrics import LATENCY_LOGS, log_limits, only_last_named, time_axis
+from volbench.present.plots.metrics import LATENCY_LOGS, log_limits, time_axis
 from volbench.units import format_count, format_latency
 
 _ROOM = Room(6, "runs")
@@ -39,7 +39,7 @@ def read(frames: Frames, _: Options) -> _Maps | str:
     if rows.empty:
         return f"no latencies over time: {LATENCY_LOGS}"
     is_repeated = rows["repeat"].astype("float64").max() > 1
-    names = rows["label"] + ", " + rows["direction"]
+    names = labels.directed(rows)
     if is_repeated:
         names += ", repeat " + rows["repeat"].astype(str)
     runs = {
@@ -50,45 +50,54 @@ def read(frames: Frames, _: Options) -> _Maps | str:
 
 
 def build(maps: _Maps) -> Plot:
-    """Draw a map for each run: the darker a cell, the more I/Os had its latency."""
-    panels = [_map_panel(name, run, maps.series) for name, run in maps.runs.items()]
+    """Draw a map for each run, all on one scale: the darker, the more I/Os had a latency."""
+    rows = pd.concat([labels.identified(run, _COLUMNS) for run in maps.runs.values()])
+    ends = [float(rows["bin_low_s"].clip(lower=_LOWEST_S).min()), float(rows["bin_high_s"].max())]
+    y = Axis("Latency (log)", "latency", "log", log_limits(ends, room=(0.9, 1.1)))
+    x = time_axis(float(rows["t_s"].max()))
+    most = max(float(rows["count"].max()), 2.0)
+    panels = [
+        Panel(
+            x=x,
+            y=y,
+            marks=(_map_cells(run, most, has_bar=place == 0), *_lines(run, maps.series)),
+            title=labels.wrap_name(printable(name), columns=90),
+        )
+        for place, (name, run) in enumerate(maps.runs.items())
+    ]
     return replace(
-        grid(only_last_named(panels), height_in=_PANEL_IN),
+        grid(panels, height_in=_PANEL_IN),
         width_in=11,
         series=tuple(look for _, look in _LINES),
         caption=("Darker: more I/Os, on a logarithmic scale; empty: none",),
-        rows=pd.concat([labels.identified(run, _COLUMNS) for run in maps.runs.values()]),
+        rows=rows,
     )
 
 
-def _map_panel(name: str, run: pd.DataFrame, series: pd.DataFrame) -> Panel:
-    """Draw the cells of a run on their true edges, median and p99 of the intervals over them."""
+def _map_cells(run: pd.DataFrame, most: float, *, has_bar: bool) -> marks.Cells:
+    """Return the cells of a run on their true edges."""
     cells = labels.identified(run, _COLUMNS).assign(_low=run["bin_low_s"].clip(lower=_LOWEST_S))
-    drawn = marks.Cells(
+    return marks.Cells(
         cells,
         x="from_s",
         x_end="t_s",
         y="_low",
         y_end="bin_high_s",
         value="count",
-        limits=(1.0, max(float(cells["count"].max()), 2.0)),
-    )
-    ends = [float(cells["_low"].min()), float(cells["bin_high_s"].max())]
-    return Panel(
-        x=time_axis(float(cells["t_s"].max())),
-        y=Axis("Latency (log)", "latency", "log", log_limits(ends, room=(0.9, 1.1))),
-        marks=(drawn, *_lines(run, series)),
-        title=labels.wrap_name(printable(name), columns=90),
+        limits=(1.0, most),
+        bar="I/Os" if has_bar else "",
     )
 
 
 def _lines(run: pd.DataFrame, series: pd.DataFrame) -> list[marks.AnyMark]:
+    """Return median and p99 in the middle of each interval."""
     keys = ["run", "direction", "group"]
-    run_series = series[(series[keys] == run[keys].iloc[0]).all(axis=1)]
+    rows = series[(series[keys] == run[keys].iloc[0]).all(axis=1)].sort_values("t_s")
+    rows = rows.assign(_x=(rows["t_s"] + rows["t_s"].shift(fill_value=0.0)) / 2)
     return [
-        marks.Lines(run_series[["t_s", column]], x="t_s", y=column, width=0.9, series=look.key)
+        marks.Lines(rows[["t_s", "_x", column]], y=column, width=0.9, series=look.key)
         for column, look in _LINES
-        if run_series[column].notna().any()
+        if rows[column].notna().any()
     ]
 
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import per_job, with_latencies
-from volbench.present.formatting import Row, number, records, text
+from volbench.analyse.frames.job_frames import labels as job_labels
+from volbench.analyse.frames.job_frames import measured, medians_of_repeats, with_latencies
+from volbench.present.formatting import number, printable, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kinds import Frames, Kind, Options, Room
-from volbench.present.plots.metrics import (
-    LATENCY_KINDS,
-    rows_axis,
-)
+from volbench.present.plots.metrics import LATENCY_KINDS, rows_axis
 from volbench.units import counted_noun, format_latency
 
 _MAX_NAMED = 3  # Jobs of which a caption has the names
@@ -30,32 +26,6 @@ _PERCENTILES = (
 _STATISTICS = tuple(series.key for series in _PERCENTILES)
 
 
-def _rows_plot(
-    rows: pd.DataFrame,
-    x: Axis,
-    parts: tuple[marks.AnyMark, ...],
-    *,
-    series: tuple[Series, ...],
-    caption: Sequence[str],
-) -> Plot:
-    """Return one panel with the name of each row at its left."""
-    names = [labels.wrap_name(text(row, "label"), columns=60) for row in records(rows)]
-    return Plot(
-        panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
-        heights=(labels.rows_height_in(names),),
-        series=series,
-        caption=tuple(caption),
-    )
-
-
-def _is_repeated(rows: pd.DataFrame) -> bool:
-    return bool((rows["repeats"] > 1).any())
-
-
-def _whose(row: Row) -> str:
-    return f"({text(row, 'label')}, {text(row, 'direction')})"
-
-
 def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     """Return a row per job and direction with each percentile and ``latency``, the kind's name."""
     summary, kind = with_latencies(frames["summary"], _STATISTICS)
@@ -64,8 +34,7 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     is_other = summary[list(_STATISTICS[:-1])].isna().all(axis=1)
     is_other &= summary[theirs[:-1]].notna().any(axis=1)
     summary.loc[is_other, list(_STATISTICS)] = summary.loc[is_other, theirs].to_numpy(float)
-    pooled = per_job(summary, _STATISTICS)
-    rows = labels.side_by_side(pooled)
+    rows = labels.side_by_side(medians_of_repeats(_labelled(summary), _STATISTICS))
     known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
     if not (known[list(_STATISTICS)] > 0).any(axis=None):
         return "no latency: no run reported any"
@@ -75,6 +44,11 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     return known.assign(
         latency=LATENCY_KINDS[kind], note=(f"{note} percentiles" if any(is_other) else "")
     )
+
+
+def _labelled(summary: pd.DataFrame) -> pd.DataFrame:
+    rows = measured(summary)
+    return rows.assign(label=job_labels(rows))
 
 
 def _some(jobs: pd.Series[str]) -> str:
@@ -109,13 +83,14 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     span = max(high / low, 3.0)
     ends = (low / span**0.04, low * span**1.14)  # with room for the text at the right
     x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
-    note = "Points: percentiles of the I/Os of all repeats" * _is_repeated(rows)
+    is_repeated = bool((rows["repeats"] > 1).any())
+    note = "Points: medians of the repeats' percentiles" if is_repeated else ""
+    names = [labels.wrap_name(printable(name), columns=60) for name in labels.directed(rows)]
     bare = rows.loc[rows[list(_STATISTICS[:-1])].isna().all(axis=1), "label"]
     only_max = f"{_some(bare)}: max only, as fio reported none of these percentiles"
-    return _rows_plot(
-        rows,
-        x,
-        parts,
+    return Plot(
+        panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
+        heights=(labels.rows_height_in(names),),
         series=(*labels.colour_series(rows), *_PERCENTILES),
         caption=(note, str(rows["note"].iloc[0]), only_max if len(bare) else ""),
     )
@@ -124,6 +99,7 @@ def build_latency(rows: pd.DataFrame) -> Plot:
 def describe_latency(rows: pd.DataFrame) -> str:
     """Return the lowest and the highest p99 in one sentence."""
     kind = rows["latency"].iloc[0]
+    rows = rows.assign(label=labels.directed(rows))
     known = records(rows.dropna(subset=["p99"]).sort_values("p99"))
     if not known:
         worst = records(rows.nlargest(1, "max"))[0]
@@ -132,7 +108,8 @@ def describe_latency(rows: pd.DataFrame) -> str:
             f"Max {kind} of {counted_noun(len(rows), 'result')}: {value} ({text(worst, 'label')})."
         )
     low, high = (
-        f"{format_latency(number(row, 'p99'))} {_whose(row)}" for row in (known[0], known[-1])
+        f"{format_latency(number(row, 'p99'))} ({text(row, 'label')})"
+        for row in (known[0], known[-1])
     )
     return (
         f"Percentiles of {kind} for {counted_noun(len(known), 'result')}: p99 from {low} to {high}."

@@ -5,6 +5,7 @@ What is compared has colours and is drawn over each other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,9 +14,10 @@ import pandas as pd
 from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import COLOUR, measured
 from volbench.analyse.frames.run_view import is_partial
+from volbench.present.factor_words import listed
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
-from volbench.present.plots.description import Panel, Plot, grid
+from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.event_lines import event_lines, events_of
 from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.metrics import (
@@ -27,7 +29,7 @@ from volbench.present.plots.metrics import (
     Metric,
     declared,
     limits_along,
-    only_last_named,
+    shared_tops,
     time_axis,
 )
 from volbench.units import counted_noun, format_duration
@@ -41,6 +43,8 @@ _SERIES_IN, _LINES_IN = 1.2, 1.7
 _ROOM = Room(9, "jobs")  # Rows of panels
 PARTIAL = "Lighter: not all parallel jobs were running, so the sum is not the rate of the volume"
 NOISY = "Lighter: the host disturbed the run (steal, waits for a CPU, other I/O)"
+_OWN_SCALES = "Each row has a scale of its own, as values differ more than tenfold"
+_ONE_SIZE = 1.02  # Ratio of sizes of I/Os that are one size: rates are rounded
 _LIGHT = 0.35  # Opacity of disturbed intervals
 _FEW, _FEW_ROOM = 3, 1.15  # Samples that would be at the edge of the axis, and its longer end
 
@@ -78,8 +82,7 @@ def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
         return f"no {latency.label.lower()} over time: {why}"
     metrics = (IOPS, BANDWIDTH, latency)
     if COLOUR in rows:  # what differs in colour alone shares a row
-        several = len(rows["direction"].unique()) > 1
-        rows["label"] = rows["job"] + (", " + rows["direction"] if several else "")
+        rows["label"] = labels.directed(rows.assign(label=rows["job"]))
     every = labels.identified(rows.sort_values("line", kind="stable"), _columns(metrics))
     device = frames["device"]
     noisy = grey_rows(rows, device[device["run"].isin(rows["run"])], frames["summary"])
@@ -93,41 +96,73 @@ def build_series(jobs: _Jobs) -> Plot:
     """Draw a row of panels per job; repeats are drawn over each other in other dashes."""
     series = jobs.series
     shown = pd.concat(series.values())
-    metrics = [each for each in jobs.metrics if shown[each.column].notna().any()]
-    missing = [each.label for each in jobs.metrics if each not in metrics]
-    jobs = replace(jobs, metrics=metrics or jobs.metrics)
+    known = [each for each in jobs.metrics if shown[each.column].notna().any()]
+    missing = [each.label for each in jobs.metrics if each not in known]
+    if BANDWIDTH in known and IOPS in known and _is_of_one_size(shown):
+        known.remove(BANDWIDTH)  # the same curve on another scale
+    jobs = replace(jobs, metrics=known or jobs.metrics)
     repeats = max(int(job["repeat"].max()) for job in series.values())
-    panels = [panel for label, job in series.items() for panel in _row(jobs, label, job)]
+    tops = [
+        shared_tops(
+            [metric] * len(series), [float(job[metric.column].max()) for job in series.values()]
+        )
+        for metric in jobs.metrics
+    ]
+    panels = [
+        panel
+        for place, (label, job) in enumerate(series.items())
+        for panel in _row(jobs, label, job, [of_metric[place] for of_metric in tops])
+    ]
+    coloured = labels.colour_series(shown)
+    is_several = len(coloured) > 1
     abreast = len(jobs.metrics)
+    names = [metric.label for metric in jobs.metrics]
+    names[1:] = [name[:1].lower() + name[1:] for name in names[1:]]
     return replace(
-        grid(only_last_named(panels, abreast=abreast), height_in=_SERIES_IN, abreast=abreast),
+        grid(panels, height_in=_SERIES_IN, abreast=abreast),
         width_in=12,
+        title=f"{listed(names)} over time",
         series=tuple(
-            replace(each, key=f"{each.key}/{n}", dash=dash)
-            for each in labels.colour_series(shown)
+            replace(
+                each, key=f"{each.key}/{n}", dash=dash, marker=labels.marker(place) * is_several
+            )
+            for place, each in enumerate(coloured)
             for n, dash in enumerate(labels.DASHES)
         ),
         caption=(
             (f"Not logged, so not shown: {', '.join(missing)}" if missing else ""),
+            _OWN_SCALES if any(len({*of_metric}) > 1 for of_metric in tops) else "",
             ("Solid: repeat 1; dashed, dotted: further repeats" if repeats > 1 else ""),
             PARTIAL * any((job["_light"] & ~job["_noisy"]).any() for job in series.values()),
             NOISY * any(job["_noisy"].any() for job in series.values()),
         ),
+        shared_x=True,
     )
+
+
+def _is_of_one_size(rows: pd.DataFrame) -> bool:
+    """Return whether bandwidth is IOPS times one size, the same in each job."""
+    busy = rows[rows["iops"] > 0]
+    sizes = (busy["bw_bytes_per_s"] / busy["iops"]).groupby(busy["label"])
+    return bool((sizes.max() <= _ONE_SIZE * sizes.min()).all())
 
 
 def _columns(metrics: Sequence[Metric]) -> tuple[str, ...]:
     return ("run", "repeat", "t_s", *(metric.column for metric in metrics))
 
 
-def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
+def _row(jobs: _Jobs, label: str, job: pd.DataFrame, tops: Sequence[float]) -> list[Panel]:
     """Return a panel for each metric of a job."""
     turns = (job["repeat"].astype(int) - 1) % len(labels.DASHES)
     data = labels.identified(job, (*_columns(jobs.metrics), "_light"))
     coloured = job[labels.colour_column(job)].astype(str)
     data = data.assign(_series=coloured + "/" + turns.astype(str))
     events, end_s = jobs.events[jobs.events["run"].isin(job["run"])], float(job["t_s"].max())
-    panels = [_panel(data, metric, jobs.results) for metric in jobs.metrics]
+    x = time_axis(_end_s(jobs.every["t_s"]))
+    panels = [
+        _panel(data, metric, jobs.results, x, top)
+        for metric, top in zip(jobs.metrics, tops, strict=True)
+    ]
     first, *others = (
         replace(panel, marks=(*panel.marks, *event_lines(events, end_s=end_s, is_named=not index)))
         for index, panel in enumerate(panels)
@@ -135,13 +170,12 @@ def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     return [replace(first, heading=labels.wrap_name(printable(label), columns=40)), *others]
 
 
-def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame) -> Panel:
+def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame, x: Axis, top: float) -> Panel:
     """Draw one metric of one job, zeros as zeros and unknown values as a gap."""
     known = data[metric.column].dropna()
-    top = 1.08 * float(known.max()) if len(known) else 0.0
     run_results = results[results["run"].isin(data["run"])]
     promised = declared(run_results, metric)
-    limits, top = limits_along(promised, top=top)
+    limits, top = limits_along(promised, top=1.08 * top)
     whole = marks.Lines(
         data, by="_series", group="run", x="t_s", y=metric.column, width=1.2, has_dots=True
     )
@@ -153,7 +187,7 @@ def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame) -> Panel:
         marks.text_at(0.5, 0.5, "n/a"), x_in="panel", y_in="panel", align="center", series="muted"
     )
     parts: tuple[marks.AnyMark, ...] = (*lines, *limits, *((nothing,) * known.empty))
-    return Panel(x=time_axis(_end_s(data["t_s"])), y=metric.axis(top), marks=parts)
+    return Panel(x=x, y=metric.axis(top), marks=parts)
 
 
 def _end_s(times: pd.Series[float]) -> float:
@@ -165,24 +199,16 @@ def describe_series(jobs: _Jobs) -> str:
     """Return the length and the extremes of IOPS in one sentence."""
     rows = jobs.every
     count = counted_noun(rows["label"].nunique(), "job")
-    sentence = f"IOPS, bandwidth and mean latency over time for {count}"
-    sentence += f", up to {format_duration(float(rows['t_s'].max()))} long"
-    span = _span(rows)
-    return f"{sentence}: {span} in an interval." if span else f"{sentence}."
-
-
-def _span(rows: pd.DataFrame) -> str:
-    """Return the extremes of IOPS; empty where none is known."""
-    known = rows["iops"].dropna()
-    if known.empty:
-        return ""
-    return f"between {IOPS.text(float(known.min()))} and {IOPS.text(float(known.max()))} IOPS"
+    length = format_duration(float(rows["t_s"].max()))
+    low, high = (float(end) for end in rows["iops"].agg(["min", "max"]))
+    ends = "" if math.isnan(low) else f": between {IOPS.text(low)} and {IOPS.text(high)} IOPS"
+    return f"{count} of up to {length}{ends}{ends and ' in an interval'}."
 
 
 SERIES = Kind(
     name="series",
     across=(),
-    title="IOPS, bandwidth and latency over time",
+    title="Over time",
     frame_names=("summary", "series", "device", "marks"),
     help="IOPS, bandwidth and mean latency over time, a row of panels per job.",
     needs="a sample interval above 0",

@@ -28,7 +28,7 @@ from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY
+from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY, shared_tops
 from volbench.present.plots.metrics import Metric as Quantity
 from volbench.present.plots.selection import not_shown
 from volbench.units import counted_noun, format_percent, format_size
@@ -83,7 +83,7 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
     determined = determination(rows, options.rounds.get(profile, every), profile=profile)
     whole = determined if determined.window else replace(determined, window=(1, count))
     matrix = window_matrix(rows, whole, profile=profile)
-    names = {str(row["job"]): _cell_name(row) for _, row in matrix.iterrows()}
+    names = _names_of_jobs(matrix)
     return JudgedRounds(determined, len(jobs), names, len(rows["host"].unique()))
 
 
@@ -102,11 +102,14 @@ def _missing_rounds(rows: pd.DataFrame) -> str:
     return ""
 
 
-def _cell_name(row: pd.Series) -> str:
-    """Return mix and block size of a job, or its name where it has several of them."""
-    if not row["mix"] or pd.isna(row["block_bytes"]):
-        return str(row["job"])
-    return f"{row['mix']} {format_size(float(row['block_bytes']))}"
+def _names_of_jobs(matrix: pd.DataFrame) -> dict[str, str]:
+    """Return block size and mix of each job, or its name where these do not tell it apart."""
+    known = matrix[(matrix["mix"] != "") & matrix["block_bytes"].notna()]
+    names = {
+        str(job): f"{format_size(float(size))}, {str(mix).partition('/')[0]} % reads"
+        for job, size, mix in zip(known["job"], known["block_bytes"], known["mix"], strict=True)
+    }
+    return names if len({*names.values()}) == matrix["job"].nunique() else {}
 
 
 def _rounds_axis(judged: JudgedRounds) -> Axis:
@@ -122,8 +125,12 @@ def build_window(judged: JudgedRounds) -> Plot:
     drawn = variables[:_MAX_VARIABLES]
     fewer = not_shown(len(drawn), len(variables), "variables")
     rows = [_variable_rows(variable, judged) for variable in drawn]
+    tops = shared_tops(
+        [variable.track.metric for variable in drawn], [float(r["value"].max()) for r in rows]
+    )
     panels = [
-        _variable_panel(variable, each, judged) for variable, each in zip(drawn, rows, strict=True)
+        _variable_panel(variable, each, judged, top)
+        for variable, each, top in zip(drawn, rows, tops, strict=True)
     ]
     return replace(
         grid(panels, height_in=_PANEL_IN, abreast=2),
@@ -145,7 +152,9 @@ def build_window(judged: JudgedRounds) -> Plot:
     )
 
 
-def _variable_panel(variable: Variable, rows: pd.DataFrame, judged: JudgedRounds) -> Panel:
+def _variable_panel(
+    variable: Variable, rows: pd.DataFrame, judged: JudgedRounds, top: float
+) -> Panel:
     """Draw one variable over all rounds; the window is marked."""
     quantity = QUANTITIES[variable.track.metric]
     inside = rows[rows["in_window"]]
@@ -156,13 +165,12 @@ def _variable_panel(variable: Variable, rows: pd.DataFrame, judged: JudgedRounds
         marks.Lines(inside, x="round", y="fit", series="fit"),
         marks.Points(inside, x="round", y="value", size=6, series="window"),
     )
-    job = variable.track.job
-    name = judged.names.get(job, job)
+    name = judged.names.get(variable.track.job, variable.track.job)
     return Panel(
         x=_rounds_axis(judged),
-        y=quantity.axis(1.2 * float(rows["value"].max())),
+        y=quantity.axis(1.2 * top),
         marks=parts,
-        title=f"{printable(job if name == job else f'{job} ({name})')}\n{_numbers_of(variable)}",
+        title=f"{printable(name)}\n{_numbers_of(variable)}",
     )
 
 
@@ -195,7 +203,8 @@ def _numbers_of(variable: Variable) -> str:
     judged = variable.judged
     mean = QUANTITIES[variable.track.metric].text(judged.mean)
     spread, slope = format_percent(judged.range_ratio), format_percent(judged.slope_ratio)
-    return f"mean {mean}, range {spread}, slope {slope}"
+    falls = "-" if variable.slope < 0 and judged.slope_ratio else ""
+    return f"mean {mean}, range {spread}, slope {falls}{slope}"
 
 
 def describe(judged: JudgedRounds) -> str:

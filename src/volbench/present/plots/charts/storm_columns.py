@@ -24,6 +24,7 @@ from volbench.analyse.time.boot_storm import (
     storm_steps,
     storms,
 )
+from volbench.present.factor_words import listed
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
@@ -38,7 +39,7 @@ _MAX_STORMS = 3  # Storms in one chart
 _WIDTHS_IN = {1: 10.0, 2: 12.0, 3: 15.0}
 _LETTERS = 48  # Letters that fit beside each other over a column
 _BOLD_LETTERS = 24  # Likewise of a heading, beside long names of clients
-_BUSIEST = "those with the most clients, then the highest IOPS"
+_SLOWEST = "those with the most clients, then the lowest IOPS"
 _STACK_IN = 2.6
 _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
 _NAME_LETTERS = 24  # Letters of the name of a client beside its strip
@@ -59,7 +60,7 @@ _SIMULTANEOUS_S = 1.0  # Starts closer than a sample are one. Noticed by: test_f
 class _Storms:
     """Data of the chart."""
 
-    shown: Sequence[Storm]  # the storms with most clients, then with most IOPS
+    shown: Sequence[Storm]  # the storms with most clients, then with least IOPS
     more: int  # number of the others
 
 
@@ -90,6 +91,7 @@ def build(storms: _Storms) -> Plot:
         heights=(_STACK_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
         widths=(1.0,) * len(drawn),
         width_in=_WIDTHS_IN[len(drawn)],
+        answer=_peaks(drawn) if len(drawn) > 1 else "",
         series=tuple(series for series in _SERIES if used.get(series.key, True)),
         caption=_notes(storms),
     )
@@ -103,12 +105,21 @@ def _notes(storms: _Storms) -> tuple[str, ...]:
         f"{missing_count} client{'s' if missing_count > 1 else ''} without a series, not drawn"
     )
     share = f"below {100 * SETTLED:g} % of the client's own busiest interval"
+    last_s = {float(storm.edges_s[-1] - storm.edges_s[-2]) for storm in storms.shown}
+    odd = " and ".join(f"{width:.2g} s" for width in sorted(last_s) if width != INTERVAL_S)
     return (
-        f"Means of {INTERVAL_S:g} s",
+        f"Means of {INTERVAL_S:g} s" + (f", the last of {odd}" if odd else ""),
+        "Grey: the client did not run" if any(map(_has_idle, storms.shown)) else "",
         f"Finished booting: {share}" if settles_early else "",
         missing if missing_count else "",
-        not_shown(len(storms.shown), len(storms.shown) + storms.more, "storms", _BUSIEST),
+        not_shown(len(storms.shown), len(storms.shown) + storms.more, "storms", _SLOWEST),
     )
+
+
+def _has_idle(storm: Storm) -> bool:
+    """Return whether a client did not run in an interval of its storm."""
+    start_s, end_s = storm.edges_s[1], storm.edges_s[-2]
+    return any(client.start_s >= start_s or client.end_s <= end_s for client in storm.clients)
 
 
 def _top(clients: Floats, device: Floats) -> float:
@@ -133,7 +144,7 @@ def _storm_panels(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
             y=IOPS.axis(1.18 * total, label=f"IOPS, all {_members(storm)}s" * is_first),
             marks=tuple(_stack(storm, data, top=1.18 * total)),
             heading=wrap_name(printable(f"{storm.campaign}, {storm.job}"), columns=_BOLD_LETTERS),
-            title=headline(storm, letters=_LETTERS),
+            title=headline(storm, letters=_LETTERS) if len(drawn) > 1 else "",
         ),
         Panel(
             x=replace(x, label=f"Time since the first {_members(storm)}'s first I/O"),
@@ -170,8 +181,9 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
         marks.Areas(data, x="t_s", low="read_iops", high="_sum", step="post", series="write"),
     ]
     if storm.device:
+        line = data.assign(_device=data["_device"].clip(upper=top))
         parts.append(
-            marks.Lines(data, x="t_s", y="_device", step="post", width=0.9, series="device")
+            marks.Lines(line, x="t_s", y="_device", step="post", width=0.9, series="device")
         )
         most = float(np.nanmax(np.append(_device(storm), 0.0)))
         if most > top:
@@ -182,10 +194,7 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
         started = [client.start_s for client in storm.clients]
         starts = pd.DataFrame({"_x": started, "_y": 0.0})
         parts.append(marks.Points(starts, size=6, series="start"))
-    parts += [
-        *_last_start(storm),
-        *_peak(storm),
-    ]
+    parts += [*_last_start(storm), *_peak(storm)]
     if 0 < storm.limit_iops <= top:
         name = f"limit: {format_count(storm.limit_iops)}"
         parts.append(marks.ReferenceLine(storm.limit_iops, "y", name=name))
@@ -302,7 +311,9 @@ def _strip(storm: Storm, client: StormClient, row: int) -> pd.DataFrame:
 
 def describe(storms: _Storms) -> str:
     """Return peak, its time, and busy time of clients, one sentence for each storm shown."""
-    return " ".join(sentence(storm) for storm in storms.shown)
+    if len(storms.shown) == 1:
+        return sentence(storms.shown[0])
+    return " ".join(f"{printable(storm.campaign)}: {sentence(storm)}" for storm in storms.shown)
 
 
 STORM = Kind(
@@ -320,31 +331,30 @@ STORM = Kind(
 
 def headline(storm: Storm, *, letters: int) -> str:
     """Return the numbers of a storm in lines of at most so many letters."""
+    return "\n".join(fill(line, letters) for line in _facts(storm))
+
+
+def sentence(storm: Storm) -> str:
+    """Return the numbers of a storm in a sentence."""
+    return f"{'; '.join(_facts(storm))}."
+
+
+def _facts(storm: Storm) -> list[str]:
     if storm.is_watched:
-        return fill(_watched_words(storm), letters)
-    sentences = [
+        return [_watched_words(storm)]
+    facts = [
         f"{_clients_text(storm)}, {_pace_text(storm)}; max {storm.most_at_once} at once",
         f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}",
         _later(storm),
         f"a client finishes booting after {_busy(storm)}",
     ]
-    return "\n".join(fill(line, letters) for line in sentences if line)
+    return [*filter(None, facts)]
 
 
-def sentence(storm: Storm) -> str:
-    """Return the main numbers of a storm, for readers who cannot see the chart."""
-    if storm.is_watched:
-        name = f"{printable(storm.campaign)}, {printable(storm.job)}"
-        return f"Storm of {name}: {_watched_words(storm)}."
-    both = ""
-    if storm.overlap_s is not None:
-        lasted = format_duration(storm.overlap_s[1] - storm.overlap_s[0])
-        both = f", all of them at once for {lasted}"
-    return (
-        f"Storm of {printable(storm.campaign)}: {_clients_text(storm)}, {_pace_text(storm)}{both};"
-        f" the peak of {format_count(storm.peak_iops)} IOPS came {_when(storm)}; a client finished"
-        f" booting after {_busy(storm)}."
-    )
+def _peaks(storms: Sequence[Storm]) -> str:
+    """Return the peaks of several storms in a sentence."""
+    peaks = listed([format_count(storm.peak_iops) for storm in storms])
+    return f"{len(storms)} storms with peaks of {peaks} IOPS."
 
 
 def _watched_words(storm: Storm) -> str:
@@ -379,13 +389,13 @@ def _pace_text(storm: Storm) -> str:
 
 
 def _when(storm: Storm) -> str:
-    """Return the time of the peak relative to the last start."""
-    gap_s = storm.peak_s - storm.last_start_s
-    if abs(gap_s) < INTERVAL_S / 2:
+    """Return the interval of the peak relative to the last start."""
+    gaps = [round(edge - storm.last_start_s) for edge in storm.peak_span_s]
+    if gaps[0] <= 0 <= gaps[1]:
         return "at the last start"
-    after = "after" if gap_s >= 0 else "before"
-    # A mean of some seconds is not known to the tenth of one.
-    return f"{format_duration(round(abs(gap_s)))} {after} the last start"
+    after = "after" if gaps[0] > 0 else "before"
+    near, far = sorted(map(abs, gaps))
+    return f"{format_duration(near)} to {format_duration(far)} {after} the last start"
 
 
 def _later(storm: Storm) -> str:

@@ -24,6 +24,7 @@ _LATENCY_IN = 1.1
 # Penalty of fresh blocks below which there is none to speak of: rates vary by as much between
 # minutes. A trade-off. Noticed by: tests/present/report/test_lead_charts.py
 MIN_PENALTY = 0.1
+_NEAR = 0.12  # Share of a pass up to which two times share a name, and from which it has no room
 _MAX_CURVES = 4  # Volumes, and passes over a volume, in one chart
 
 
@@ -87,7 +88,7 @@ def _curve(curve: Curve) -> list[Panel]:
         marks=(
             *between,
             *_levels(curve),
-            marks.Lines(data, x="t_s", y="iops", group="pass", width=1.3, series=colour),
+            marks.Lines(data, y="iops", group="pass", width=1.3, series=colour),
             *limits,
         ),
         title=_heading(curve),
@@ -97,8 +98,8 @@ def _curve(curve: Curve) -> list[Panel]:
         y=MEAN_LATENCY.axis(1.1 * float(np.nanmax(np.append(data["lat_mean_s"], 0.0)))),
         marks=(
             *between,
-            marks.Lines(data, x="t_s", y="lat_mean_s", group="pass", width=1.3, series=colour),
-            *_pass_names(shift / end if curve.second is not None else math.nan),
+            marks.Lines(data, y="lat_mean_s", group="pass", width=1.3, series=colour),
+            *(_pass_names(shift) if curve.second is not None else ()),
         ),
     )
     return [above, below]
@@ -119,6 +120,8 @@ def _points(curve: Curve) -> pd.DataFrame:
                         "t_s": points.t_s + shift,
                         "iops": points.iops,
                         "lat_mean_s": points.lat_s,
+                        # The middle of an interval, where `time_to_level` has its rate
+                        "_x": points.t_s + shift - np.median(np.diff(points.t_s)) / 2,
                     }
                 )
             )
@@ -126,38 +129,45 @@ def _points(curve: Curve) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _pass_names(first_share: float) -> list[marks.AnyMark]:
-    if math.isnan(first_share):
-        return []
-    names = pd.DataFrame(
-        {
-            "_x": [first_share / 2, (1 + first_share) / 2],
-            "_y": 0.86,
-            "_text": ["fresh blocks", "again, warm"],
-        }
-    )
-    return [
+def _pass_names(shift_s: float) -> list[marks.AnyMark]:
+    """Name the passes on both sides of the line between them."""
+    before, behind = (
         marks.Texts(
-            names, x_in="panel", y_in="panel", align="center", series="muted", is_boxed=True
+            marks.text_at(shift_s, 0.86, name),
+            y_in="panel",
+            offset_pt=(way, 0),
+            series="muted",
+            is_boxed=True,
         )
-    ]
+        for name, way in (("fresh blocks", -5), ("again, warm", 5))
+    )
+    return [replace(before, align="right"), behind]
 
 
 def _levels(curve: Curve) -> list[marks.AnyMark]:
-    """Mark cold level and plateau, and the times to 90 % and to steady."""
+    """Mark cold level and plateau, and the times to 90 % and to steady; near times share a name."""
+    levels = {curve.cold_iops: "cold", curve.warm_iops: "warm"}
     parts: list[marks.AnyMark] = [
-        marks.ReferenceLine(level, "y", series="muted", dash="dotted", width=1.0)
-        for level in (curve.cold_iops, curve.warm_iops)
+        marks.ReferenceLine(level, "y", name, series="muted", dash="dotted", width=1.0)
+        for level, name in levels.items()
     ]
-    for time_s, name, height in (
-        (curve.to_90_s, "90 %", 0.12),
-        (curve.to_steady_s, "steady", 0.24),
-    ):
-        if time_s:
-            parts.append(marks.ReferenceLine(time_s, "x", dash="dotted", width=0.8))
-            parts.append(
-                marks.Texts(marks.text_at(time_s, height, name), y_in="panel", offset_pt=(3, 0))
+    end_s = float(curve.first.t_s[-1])
+    times = [(curve.to_90_s, "90 %"), (curve.to_steady_s, "steady")]
+    known = [(time_s, name) for time_s, name in times if time_s]
+    parts += [marks.ReferenceLine(time_s, "x", dash="dotted", width=0.8) for time_s, _ in known]
+    if len(known) > 1 and abs(known[0][0] - known[1][0]) < _NEAR * end_s:
+        known = [(max(known)[0], ", ".join(name for _, name in known))]
+    for number, (time_s, name) in enumerate(known):
+        is_late = time_s > (1 - _NEAR) * end_s
+        parts.append(
+            marks.Texts(
+                marks.text_at(time_s, 0.12 + 0.14 * number + 0.5 * is_late, name),
+                y_in="panel",
+                offset_pt=(-4 if is_late else 4, 0),
+                align="right" if is_late else "left",
+                is_boxed=True,
             )
+        )
     return parts
 
 
@@ -182,14 +192,19 @@ def _numbers(curve: Curve) -> str:
         f"warm {format_count(curve.warm_iops)} IOPS",
         _penalty(curve),
     ]
-    if curve.to_90_s is None:
-        parts.append("90 % not reached")
-    elif curve.penalty > MIN_PENALTY:
-        parts.append(f"90 % after {format_duration(curve.to_90_s)}")
-    if curve.to_steady_s is None:
-        parts.append("not steady by the end of the first pass")
-    elif curve.to_steady_s > 0:
-        parts.append(f"steady after {format_duration(curve.to_steady_s)}")
+    near = "" if curve.to_90_s is None else format_duration(curve.to_90_s)
+    steady = "" if curve.to_steady_s is None else format_duration(curve.to_steady_s)
+    if near == steady and curve.to_steady_s:
+        parts.append(f"90 % and steady after {steady}")
+    else:
+        if not near:
+            parts.append("90 % not reached")
+        elif curve.penalty > MIN_PENALTY:
+            parts.append(f"90 % after {near}")
+        if not steady:
+            parts.append("not steady by the end of the first pass")
+        elif curve.to_steady_s:
+            parts.append(f"steady after {steady}")
     if curve.at_limit:
         parts.append("at the declared limit")
     if left_out := sum(part.left_out for part in (curve.first, curve.second) if part):

@@ -321,7 +321,7 @@ function tableOf(mark, looks) {
     if (mark.series.length) name.prepend(swatchOf(looks, mark.series[n], "Bars"));
     return made("tr", {}, ...(hasNames ? [name] : []), ...cells(texts));
   });
-  const head = made("thead", {}, made("tr", {}, ...(hasNames ? [made("td")] : []), ...heads));
+  const head = made("thead", {}, made("tr", {}, ...(hasNames ? [made("th", { scope: "col" }, mark.corner)] : []), ...heads));
   const table = made("table", { className: "beside" }, head, made("tbody", {}, ...rows));
   return made("div", { className: "scroll", tabIndex: 0 }, table);
 }

@@ -60,12 +60,12 @@ function entriesOf(chart) {
  */
 function markTypes(plot) {
   const types = new Map();
-  for (const type of ["Lines", "Bars", "Areas", "Points"]) {
+  for (const type of ["Lines", "ReferenceLine", "Bars", "Areas", "Points"]) {
     for (const panel of plot.panels) {
       for (const mark of panel.marks) {
         if (mark.type !== type) continue;
         const keys = mark.by ? new Set(mark.table.get(mark.by)) : [mark.series];
-        for (const key of keys) if (!types.has(key)) types.set(key, type);
+        for (const key of keys) if (!types.has(key)) types.set(key, type === "ReferenceLine" ? "Lines" : type);
       }
     }
   }

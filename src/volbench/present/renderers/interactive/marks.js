@@ -3,7 +3,7 @@
 
 const PX_PER_PT = 4 / 3;
 const FEW_POINTS = 15;
-const MANY_POINTS = 24;
+const MANY_POINTS = 16;
 const DARK_LUMA = 0.5;
 const SMALL = { text_font_size: "11.5px" };
 
@@ -323,6 +323,7 @@ function addReferenceLine(drawing, mark) {
     const span = model("Span", { location: place, dimension: mark.axis === "x" ? "height" : "width", ...look });
     drawing.looks.paint(span, { line_color: mark.series });
     drawing.figure.add_layout(span);
+    drawing.renderers.push({ key: mark.series, mark, renderer: span });
   }
   if (mark.name) addLineName(drawing, mark, place);
 }

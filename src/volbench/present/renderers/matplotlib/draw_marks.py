@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.formatting import printable
@@ -29,11 +29,11 @@ from volbench.present.plots.marks import (
     Whiskers,
     series_of,
 )
-from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks, points
+from volbench.present.renderers.matplotlib.look import DASHES, MARKERS, Looks, parts_of, points
 
 _FEW_POINTS = 15  # Lines with fewer points show dots if `has_dots`
 _SINGLE_POINTS = 4  # Lines with fewer points are hardly lines
-_MANY_POINTS = 24  # Lines with more points have a marker at every sixth part alone
+_MANY_POINTS = 16  # Lines with more points have a marker at every sixth part alone
 _DARK = 0.5  # Luma of a cell (ITU-R BT.601) below which its text is white
 _LUMA = np.array([0.299, 0.587, 0.114])
 
@@ -207,11 +207,14 @@ def _write_cells(axes: Axes, mark: Cells, values: np.ndarray, colours: np.ndarra
 
 def _draw_colour_bar(axes: Axes, mark: Cells, drawn: Any) -> None:  # noqa: ANN401 - an image or a mesh
     beside = axes.inset_axes((1.01, 0.0, 0.015, 1.0))
-    bar = axes.figure.colorbar(drawn, cax=beside)
+    low, high = drawn.norm.vmin, drawn.norm.vmax
+    ticks = LogLocator(subs=parts_of(high / low)) if mark.scale == "log" else None
+    bar = axes.figure.colorbar(drawn, cax=beside, ticks=ticks)
     beside.set_title(mark.bar, fontsize=points(8), loc="left")
     write = FORMATS[mark.format].write
     beside.yaxis.set_major_formatter(FuncFormatter(lambda value, _: write(value)))
     bar.outline.set_visible(False)
+    bar.minorticks_off()
 
 
 def _draw_texts(axes: Axes, mark: Texts, looks: Looks) -> None:
@@ -266,23 +269,27 @@ def _draw_span(axes: Axes, mark: Span, looks: Looks) -> None:
 
 
 def _draw_table(axes: Axes, mark: Table, looks: Looks) -> None:
+    """Write a table whose columns are as far apart as the categories of an axis."""
     axes.set_axis_off()
-    drawn = axes.table(
-        cellText=[[printable(text) for text in row] for row in mark.rows],
-        rowLabels=[printable(name) for name in mark.names] or None,
-        colLabels=list(mark.heads),
-        cellLoc="center",
-        bbox=(0, 0, 1, 1),  # type: ignore[arg-type]  # left, bottom, width and height do as well
-    )
-    drawn.auto_set_font_size(False)
-    drawn.set_fontsize(points(mark.size))
-    for (row, column), cell in drawn.get_celld().items():
-        cell.set_linewidth(0)
-        cell.set_facecolor("none")
-        if row == 0:
-            cell.get_text().set_color(looks.colour("muted"))
-        elif column == -1 and mark.series:
-            cell.get_text().set_color(looks.colour(mark.series[row - 1]))
+    axes.set(xlim=(-0.5, len(mark.heads) - 0.5), ylim=(len(mark.rows) + 0.5, -0.5))
+    look: dict[str, Any] = {"fontsize": points(mark.size), "va": "center"}
+    for row, texts in enumerate((mark.heads, *mark.rows)):
+        colour = looks.colour("muted" if row == 0 else "ink")
+        for column, text in enumerate(texts):
+            axes.text(column, row, printable(text), ha="center", color=colour, **look)
+    names = zip((mark.corner, *mark.names), ("muted", *mark.series), strict=False)
+    for row, (name, key) in enumerate(names):
+        axes.annotate(
+            printable(name),
+            (0, row),
+            xycoords=axes.get_yaxis_transform(),
+            xytext=(-6, 0),
+            textcoords="offset points",
+            ha="right",
+            color=looks.colour(key),
+            annotation_clip=False,
+            **look,
+        )
 
 
 def _draw_towers(axes: Any, mark: Bars3D, looks: Looks) -> None:  # noqa: ANN401 - mplot3d has no types
@@ -290,6 +297,11 @@ def _draw_towers(axes: Any, mark: Bars3D, looks: Looks) -> None:  # noqa: ANN401
         known = rows[rows[mark.value].notna()]
         x, y, value = (floats(known, name) for name in (mark.x, mark.y, mark.value))
         axes.bar3d(x - 0.3, y - 0.3, np.zeros(len(value)), 0.6, 0.6, value, color=looks.colour(key))
+        for at, top, text in zip(
+            zip(x, y, strict=True), value, known.get(mark.text, ()), strict=False
+        ):
+            look = {"fontsize": points(6.5), "color": looks.theme.colours["paper"], "zorder": 99}
+            axes.text(*at, top, text, ha="center", va="center", **look)
 
 
 _DRAWERS: Mapping[type, Callable[..., None]] = {

@@ -239,13 +239,14 @@ def _locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
         low, high = axis.limits or (1.0, 10.0)
         is_narrow = way == "x" and size_in < _NARROW_IN
         return LogLocator(
-            base=10, subs=_parts(high / low) if not is_narrow else (1.0,), numticks=15
+            base=10, subs=parts_of(high / low) if not is_narrow else (1.0,), numticks=15
         )
     count = min(7, max(3, math.floor(size_in / _PER_TICK_IN[way])))
     if axis.scale == "time":
+        count = max(4, count)
         end_s = (axis.limits or (0.0, 1.0))[1]
         return MultipleLocator(next((s for s in _TIME_STEPS_S if end_s / s <= count), end_s))
-    return MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10])
+    return MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3)
 
 
 def ticks_apart(axis: Axis, size_in: float) -> list[float]:
@@ -265,6 +266,6 @@ def ticks_apart(axis: Axis, size_in: float) -> list[float]:
     return kept
 
 
-def _parts(span: float) -> tuple[float, ...]:
+def parts_of(span: float) -> tuple[float, ...]:
     """Return which digits of a decade have a tick, so that their texts don't touch."""
     return (1.0, 2.0, 5.0) if span < 60 else (1.0, 3.0) if span < 6e3 else (1.0,)

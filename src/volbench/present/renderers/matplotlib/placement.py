@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from volbench.present.plots.description import Panel, Plot, Series, data_marks
-from volbench.present.plots.marks import Areas, Bars, Lines, Mark, Points, series_of
+from volbench.present.plots.marks import Areas, Bars, Lines, Mark, Points, ReferenceLine, series_of
 from volbench.present.renderers.matplotlib.look import MARKERS, Looks, ticks_apart
 
 _EDGE_IN = 0.12
@@ -58,7 +58,8 @@ def place(
     legend_in = below_in = 0.0
     if legend is not None:
         width_in, legend_in = _size_in(figure, legend)
-        if width_in + _size_in(figure, title)[0] + 4 * _EDGE_IN < plot.width_in:
+        is_low = legend_in <= title_in + _GAP_IN / 2 or not plot.answer
+        if is_low and width_in + _size_in(figure, title)[0] + 4 * _EDGE_IN < plot.width_in:
             legend_in = max(0.0, legend_in - title_in)
         else:
             legend_in += _GAP_IN / 2
@@ -247,6 +248,9 @@ def _mark_types(plot: Plot) -> dict[str, type]:
             if isinstance(mark, wanted):
                 for key in _keys(mark):
                     types.setdefault(key, wanted)
+    for panel in plot.panels:
+        lines = (mark.series for mark in panel.marks if isinstance(mark, ReferenceLine))
+        types |= dict.fromkeys(lines, Lines)
     return types
 
 
