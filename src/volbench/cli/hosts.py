@@ -295,6 +295,7 @@ def _show_machine(targets: Sequence[str], table_output: TableOutput, *, with_col
     """Show this machine, or targets; with --cold, people get one line for each target."""
     from volbench.engine.hosts.host_facts import probe_host
     from volbench.execute.local import LocalExecutor
+    from volbench.model.profile.fio_defects import known_defects
     from volbench.present.tables.hosts_tables import facts_table
 
     executor = LocalExecutor()
@@ -304,8 +305,8 @@ def _show_machine(targets: Sequence[str], table_output: TableOutput, *, with_col
         "host": host.model_dump(mode="json"),
         "volumes": [_host_record(facts, probed) for facts, probed in looks],
     }
-    shown = {facts.target: facts.model_dump() for facts, _ in looks}
-    shown = shown or {"this machine": host.model_dump()}
+    machine = host.model_dump() | {"fio_defects": known_defects(host.fio_version)}
+    shown = {facts.target: facts.model_dump() for facts, _ in looks} or {"this machine": machine}
     first, *more = (facts_table(*each, is_whole=table_output.is_wide) for each in shown.items())
     answers = "".join(f"{facts.target}: {probed.words}\n" for facts, probed in looks if probed)
     text = (lambda *_: answers) if with_cold else None
@@ -355,6 +356,7 @@ def _host_record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]
 def _show_survey(where: HostSelection, table_output: TableOutput) -> None:
     """Survey every host, print one table, and fail if a host cannot take part."""
     from volbench.engine.campaign.host_survey import shared_machines, shared_volumes, survey
+    from volbench.model.profile.fio_defects import known_defects
     from volbench.present.tables.hosts_tables import survey_table
 
     with where.connected() as hosts:
@@ -365,6 +367,9 @@ def _show_survey(where: HostSelection, table_output: TableOutput) -> None:
             click.echo(f"note: {', '.join(names)} are the same machine", err=True)
         for names in shared_volumes(surveys):
             click.echo(f"note: {', '.join(names)} are the same volume", err=True)
+        for version in sorted({each.host.fio_version for each in surveys if each.host}):
+            if words := known_defects(version):
+                click.echo(f"note: known defects of {version}: {words}", err=True)
     bad = [survey for survey in surveys if survey.problem or survey.volume_problems]
     if bad:
         hints = {survey.hint for survey in bad if survey.hint}

@@ -103,6 +103,7 @@ def carry_out(
         The campaign that has ended; None for a plan, and for one in the background.
     """
     from volbench.engine.campaign.prepare import prepare
+    from volbench.plan.expansion.met_defects import met_defects
     from volbench.plan.profile.profile_document import profile_warnings
     from volbench.store.consent import create_signed_campaign
 
@@ -110,7 +111,9 @@ def carry_out(
     with reported_errors(table_output):
         prepared = prepare(hosts, request)
         of_profiles = (text for each in request.profiles for text in profile_warnings(each))
-        warnings = [*warnings_of(prepared.campaign), *of_profiles]
+        versions = {host.name: host.fio_version for host in prepared.hosts}
+        defects = met_defects(prepared.campaign.runs, versions)
+        warnings = [*warnings_of(prepared.campaign), *defects, *of_profiles]
         for warning in warnings[:_MAX_WARNINGS]:
             click.echo(f"warning: {warning}", err=True)
         if more := len(warnings[_MAX_WARNINGS:]):

@@ -18,7 +18,7 @@ def test_differing_facts_are_listed() -> None:
         ("volume_type", {"A": "P15", "B": "P20"}, Effect.NOTED),
     ]
     assert {fact.workloads for fact in found.facts} == {("randread 4k, queue depth 1",)}
-    assert found.verdict == "comparable with reservations"
+    assert (found.verdict, len(found.defects)) == ("comparable with reservations", 1)
     same = compared(rows_of(1000), rows_of(1200)).comparability
     assert (same.facts, same.verdict) == ((), "comparable")
     base, other = rows_of(1000, import_folder="a/qd1"), rows_of(1200, import_folder="b/qd1")

@@ -97,15 +97,3 @@ def test_an_older_fio_lacks_what_it_does_not_list() -> None:
     new = table.find("brand_new")
     assert new is not None
     assert new.kind is OptionKind.BOOLEAN
-
-
-def test_options_of_a_missing_engine_are_unknown() -> None:
-    """An engine's own options come and go with the engine."""
-    answers = {
-        "--version": "fio-3.33\n",
-        "--cmdhelp=all": "bs : Block size unit\n",
-        "--enghelp": "Available IO engines:\n\tlibaio\n",
-    }
-    table = installed_table(lambda arguments: [answers[argument] for argument in arguments])
-    assert table.find("userspace_reap") is not None
-    assert table.find("skip_bad") is None

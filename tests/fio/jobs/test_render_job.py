@@ -203,11 +203,6 @@ def test_logs_are_always_averaged(sample_s: float, line: str) -> None:
     assert f"\nlog_avg_msec={line}\n" in render(run_on("/mnt/d", sample_s=sample_s))
 
 
-def test_no_logs_are_written_without_a_sample_interval() -> None:
-    """Without sampling no log option is rendered."""
-    assert "log" not in render(run_on("/d", sample_s=0)).split("[global]")[1]
-
-
 def test_real_run_gives_all_percentiles_and_series_logs(tmp_path: Path) -> None:
     """A run reports total, completion and submission percentiles, and logs under our prefix."""
     volume = tmp_path / "v"

@@ -80,11 +80,6 @@ def test_states_follow_the_letters(states: str, state: str) -> None:
     assert glance(f"Jobs: 4 (f=4): [{states}][-.-%][eta 00m:09s]").state == state
 
 
-def test_nothing_stalls_during_ramp() -> None:
-    """A line without rates in ramp time has nothing of I/O."""
-    assert glance("Jobs: 1 (f=1): [/(1)][-.-%][eta 00m:09s]").read_iops is None
-
-
 def test_lines_may_arrive_in_pieces() -> None:
     """However the stream is cut, each line counts once, when it is complete."""
     text = f"Jobs: 2 (f=0)\r{RATED}[eta 00m:04s]\r\nnoise\n{STALLED}\r"

@@ -2,8 +2,16 @@
 
 import pytest
 
+from tests.planned import planned_run
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.fio_defects import defects_of, fio_defects
+from volbench.model.campaign.planned_run import Section, Volume, VolumeKind
+from volbench.model.profile.fio_defects import (
+    defects_between,
+    defects_of,
+    fio_defects,
+    known_defects,
+)
+from volbench.plan.expansion.met_defects import met_defects
 
 SQTHREAD = {"ioengine": "io_uring", "sqthread_poll": "1"}
 LARGE = {"rw": "randread", "blocks": str(2**32 + 1)}
@@ -36,6 +44,21 @@ def test_defects_have_versions_and_options(
 ) -> None:
     """A defect holds before the release that mends it, for jobs that trigger it."""
     assert [defect.upstream for defect in defects_of(version, options)] == upstream
+    section = Section(name="j", options=options)
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/d")
+    warned = [*met_defects([planned_run(volume, section)], {"local": "fio-3.35-2-gabc"})]
+    known = [defect.upstream for defect in defects_of((3, 35), {"blocks": "", **options})]
+    is_known = "blocks" not in options  # a plan knows the size of a device, not of a directory
+    assert len(warned) == len(known) or not is_known
+    assert all(text.startswith("job j: fio 3.35 with ") for text in warned)
+
+
+def test_versions_are_told_apart_by_their_defects() -> None:
+    """Of both sides of a comparison, and of the fio of a host."""
+    assert "#1582" in defects_between("fio-3.33", "fio-3.36")
+    assert defects_between("fio-3.42", "fio-3.43") == defects_between("", "fio-3.36") == ""
+    assert known_defects("fio-3.33").endswith("mended up to fio 3.42")
+    assert known_defects("") == ""
 
 
 def test_every_option_of_the_table_is_one_of_fio() -> None:

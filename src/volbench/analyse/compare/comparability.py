@@ -16,6 +16,7 @@ from volbench.analyse.frames.workload_words import value_text
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import Fact, Weight, fact_of
+from volbench.model.profile.fio_defects import defects_between
 from volbench.model.results.finding import Severity
 
 _MAX_LINES = 12
@@ -69,6 +70,16 @@ class Comparability:
         return list(
             dict.fromkeys(each.fact for each in self.facts if each.effect is Effect.REFUSED)
         )
+
+    @property
+    def defects(self) -> list[str]:
+        """What different versions of fio falsify, a sentence for each pair."""
+        pairs = {tuple(each.by_side.values()) for each in self.facts if each.fact == "fio_version"}
+        return [
+            f"between {pair[0]} and {pair[1]} fio mended what falsified: {words}"
+            for pair in sorted(pairs)
+            if len(pair) > 1 and (words := defects_between(pair[0], pair[1]))
+        ]
 
     @property
     def verdict(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 
 from volbench.analyse.bottleneck.campaign_context import Context
@@ -11,7 +10,7 @@ from volbench.analyse.findings.rule import Observation, rule
 from volbench.analyse.frames.run_view import RunView, results_of
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
 from volbench.model.frames.columns import SUBMISSION
-from volbench.model.profile.fio_defects import defects_of
+from volbench.model.profile.fio_defects import defects_of, version_in
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.units import format_count
@@ -22,7 +21,6 @@ _MAX_OVER_DEPTH = 0.1
 # Runtime from which filling and draining the queue does not count.
 # Noticed by: tests/analyse/findings/test_raw_files.py
 _MIN_RUNTIME_S = 2.0
-_VERSION = re.compile(r"fio-(\d+)\.(\d+)", re.ASCII)
 _LAST_BIN = "the last bin of fio"
 
 
@@ -106,15 +104,13 @@ def fio_defect(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield each defect that the options of a section meet."""
     versions = {str(row["group"]): str(row.get("fio_version") or "") for row in view.results}
     for workload in view.workloads:
-        version = _VERSION.match(versions.get(workload.section, ""))
-        if version is None:
+        version = version_in(versions.get(workload.section, ""))
+        if not version:
             continue
         options = {**workload.options, "blocks": _blocks_in_range(view, workload)}
-        for defect in defects_of((int(version[1]), int(version[2])), options):
-            mended = f"mended in {defect.before}" if defect.before else "not mended up to 3.42"
+        for defect in defects_of(version, options):
             yield Observation(
-                f"fio {version[1]}.{version[2]} with {defect.trigger(options)}: void are"
-                f" {defect.void} ({mended}, fio {defect.upstream}). Instead, {defect.instead}.",
+                defect.sentence(version, options),
                 {"section": workload.section, "upstream": defect.upstream},
             )
 

@@ -84,6 +84,7 @@ def facts_table(comparability: Comparability) -> Table[DifferingFact]:
         comparability.facts,
         record=lambda row: row.record,
         title=f"What differs: {comparability.verdict}.",
+        notes=comparability.defects,
         document={
             "comparability": comparability.verdict,
             "facts": [fact.record for fact in comparability.facts],
