@@ -25,7 +25,7 @@ CEILINGS = {
     "src/volbench/extensions/kubernetes": 5_400,
     "src/volbench/extensions/lab": 1_900,
     "src/volbench/extensions/monitoring": 900,
-    "src/volbench/extensions/watching": 1_200,
+    "src/volbench/extensions/watching": 1_350,
     "src/volbench/fio": 5_050,
     "src/volbench/ingest": 1_850,
     "src/volbench/model": 4_900,

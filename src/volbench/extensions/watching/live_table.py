@@ -125,7 +125,7 @@ def table_lines(disks: Sequence[LiveDisk], elapsed_s: float, *, most: int) -> li
         f" {name:>{width}}" for name, width in zip(_HEADS, _WIDTHS, strict=True)
     )
     known = [disk.rates for disk in present if disk.rates]
-    title = f"{total_line(known, elapsed_s)}, dirty pages {unwritten}; Ctrl-C to stop"
+    title = f"{total_line(known, elapsed_s)}, dirty pages {unwritten}"
     several = len({disk.host for disk in disks}) > 1
     ordered = sorted(
         disks, key=lambda disk: (not disk.problem, -disk.rates.get("active_percent", -1.0))

@@ -180,10 +180,14 @@ def _carry_out(
 
 def _show(layout: Layout, table_output: TableOutput) -> None:
     """Print the results."""
+    from volbench.api.many_campaigns import open_campaign
     from volbench.api.one_campaign import campaign_data
     from volbench.cli.results import show_results
     from volbench.extensions.watching.watch_loop import check_recorded
+    from volbench.extensions.watching.watch_summary import summary_lines
 
     show_results(layout, table_output)
+    for line in summary_lines(open_campaign(layout.root)):
+        table_output.note(line)
     click.echo(f"campaign folder: {layout.root}", err=True)
     check_recorded(layout, campaign_data(layout.root).campaign)

@@ -1,0 +1,143 @@
+"""Summary of a watch in sentences: which disk was saturated from when to when, and by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from volbench.units import counted_noun, format_count, format_duration, format_percent, format_rate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from volbench.api.many_campaigns import Dataset
+
+# Share of an interval with requests in flight from which a disk counts as saturated, if its queue
+# holds more than one: one request at a time keeps an idle SSD busy, too. No verdict depends on it.
+_BUSY_PERCENT, _QUEUE = 90.0, 1.0
+_CPU_PERCENT = 90.0
+_SHOWN = 5  # disks, and hosts
+_SPANS = 3  # of a disk, the longest
+_PROCESSES = 3
+
+
+class _Span(NamedTuple):
+    """Consecutive intervals in which something was saturated."""
+
+    begin_s: float  # time axis of the run
+    end_s: float
+    begin_utc: str
+    end_utc: str
+
+
+def summary_lines(watched: Dataset) -> Iterator[str]:
+    """Yield a sentence for each of the busiest disks, and for the CPUs of each host."""
+    device = watched.frame("device")
+    own = device[device["level"] == "volume"]
+    if own.empty:
+        return
+    several = len(set(own["host"])) > 1
+    processes = watched.frame("processes")
+    busy = own.groupby("run")["active_percent"].mean().sort_values(ascending=False)
+    disks = [own[own["run"] == run] for run in busy.index if _moved(own[own["run"] == run]) > 0]
+    for rows in disks[:_SHOWN]:
+        host = str(rows["host"].iloc[0])
+        place = f"{host}: " if several else ""
+        yield f"{place}{_disk_words(rows, processes[processes['host'] == host])}"
+    if idle := len(busy) - len(disks):
+        yield f"{counted_noun(idle, 'disk')} had no I/O."
+    if left := len(disks[_SHOWN:]):
+        yield f"{counted_noun(left, 'more disk')}, less busy: volbench show --all"
+    for name, rows in list(own.groupby("host"))[:_SHOWN]:
+        yield _cpu_words(f"{name}: CPU" if several else "CPU", rows.drop_duplicates("utc"))
+
+
+def _moved(rows: pd.DataFrame) -> float:
+    """Return the I/O of a disk."""
+    return float(((rows["read_iops"] + rows["write_iops"]) * rows["interval_s"]).sum())
+
+
+def _disk_words(rows: pd.DataFrame, processes: pd.DataFrame) -> str:
+    weights = rows["interval_s"] / rows["interval_s"].sum()
+    ways = [
+        f"{format_count(float((rows[f'{way}_iops'] * weights).sum()))} {way}s/s "
+        f"({format_rate(float((rows[f'{way}_bw_bytes_per_s'] * weights).sum()))})"
+        for way in ("read", "write")
+        if (rows[f"{way}_iops"] > 0).any()
+    ]
+    total = rows["read_iops"] + rows["write_iops"]
+    active = float((rows["active_percent"] * weights).sum()) / 100
+    peak_utc = str(rows["utc"].iloc[int(total.to_numpy().argmax())])
+    words = (
+        f"{rows['device'].iloc[0]}: {' and '.join(ways)} on average; "
+        f"peak {format_count(float(total.max()))} IOPS at {_clock(peak_utc)}; "
+        f"busy {format_percent(active)} of the time; "
+    )
+    mask = (rows["active_percent"] >= _BUSY_PERCENT) & (rows["queue_depth"] > _QUEUE)
+    spans = _spans(rows, mask)
+    if not spans:
+        return f"{words}never saturated{_causes(processes, [])}."
+    longest = sorted(spans, key=lambda span: span.begin_s - span.end_s)[:_SPANS]
+    times = ", ".join(
+        f"{_clock(span.begin_utc)} to {_clock(span.end_utc)}" for span in sorted(longest)
+    )
+    more = f" and {len(spans) - _SPANS} more times" if len(spans) > _SPANS else ""
+    lasted = format_duration(round(float(rows.loc[mask, "interval_s"].sum())))
+    return f"{words}saturated for {lasted}: {times}{more}{_causes(processes, spans)}."
+
+
+def _causes(processes: pd.DataFrame, spans: Sequence[_Span]) -> str:
+    """Return the processes with the most bytes in some spans, or in the whole watch."""
+    ends, begins = processes["t_s"], processes["t_s"] - processes["interval_s"]
+    inside = processes["t_s"].notna()
+    if spans:
+        inside &= False
+    for span in spans:
+        inside |= (ends > span.begin_s) & (begins < span.end_s)
+    chosen = processes[inside]
+    moved = (chosen["read_bytes"] + chosen["write_bytes"]).groupby(chosen["process"]).sum()
+    if not moved.sum():
+        return ""
+    names = [
+        f"{name} {format_percent(float(size / moved.sum()))}"
+        for name, size in moved.nlargest(_PROCESSES).items()
+    ]
+    return f"; bytes of the host's processes: {', '.join(names)}"
+
+
+def _cpu_words(name: str, rows: pd.DataFrame) -> str:
+    busy, waiting = rows["cpu_busy_percent"], rows["iowait_percent"]
+    means = [format_percent(float(each.mean()) / 100) for each in (busy, waiting)]
+    words = f"{name}: {means[0]} busy, {means[1]} iowait"
+    spans = _spans(rows, busy >= _CPU_PERCENT)
+    if not spans:
+        return f"{words}; never above {_CPU_PERCENT:g} %."
+    longest = max(spans, key=lambda span: span.end_s - span.begin_s)
+    lasted = format_duration(round(float(rows.loc[busy >= _CPU_PERCENT, "interval_s"].sum())))
+    return (
+        f"{words}; above {_CPU_PERCENT:g} % for {lasted}, longest {_clock(longest.begin_utc)} to "
+        f"{_clock(longest.end_utc)}: rates may be those of the CPUs, not of the disks."
+    )
+
+
+def _spans(rows: pd.DataFrame, mask: pd.Series[bool]) -> list[_Span]:
+    """Return the spans of intervals that a mask selects."""
+    spans: list[_Span] = []
+    begin: _Span | None = None
+    before_utc = ""
+    for t_s, utc, interval_s, is_in in zip(
+        rows["t_s"], rows["utc"], rows["interval_s"], mask, strict=True
+    ):
+        if is_in:
+            begin = begin or _Span(t_s - interval_s, t_s, before_utc or utc, utc)
+            begin = begin._replace(end_s=t_s, end_utc=utc)
+        elif begin is not None:
+            spans.append(begin)
+            begin = None
+        before_utc = utc
+    return [*spans, begin] if begin is not None else spans
+
+
+def _clock(utc: str) -> str:
+    """Return the time of day of a time stamp."""
+    return utc[11:19]

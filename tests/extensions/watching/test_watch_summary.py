@@ -1,0 +1,62 @@
+"""Sentences about a watch, from rows with a known answer."""
+
+from typing import Any
+
+import pandas as pd
+
+from volbench.extensions.watching.watch_summary import summary_lines
+
+
+class Watched:
+    """A watch of 20 s: a disk is saturated for four of them, by dd; another has no I/O."""
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return the frame `device` or `processes`."""
+        return pd.DataFrame([*(self._process_rows() if name == "processes" else self._rows())])
+
+    @staticmethod
+    def _process_rows() -> Any:  # noqa: ANN401 - rows
+        for t_s in (5.0, 10.0, 15.0, 20.0):
+            for process, size in (("dd", 900 if t_s == 10 else 0), ("db", 100)):
+                bytes_of = {"read_bytes": 0, "write_bytes": size}
+                yield {"host": "h", "process": process, "t_s": t_s, "interval_s": 5.0} | bytes_of
+
+    @staticmethod
+    def _rows() -> Any:  # noqa: ANN401 - the same
+        for device in ("idle", "sdb"):
+            for second in range(1, 21):
+                is_full = device == "sdb" and 6 < second <= 10
+                rate = 0.0 if device == "idle" else 3000.0 if is_full else 100.0
+                yield {
+                    "run": device,
+                    "host": "h",
+                    "device": device,
+                    "level": "volume",
+                    "t_s": float(second),
+                    "interval_s": 1.0,
+                    "utc": f"2026-11-29T10:00:{second:02d}.000Z",
+                    "read_iops": 0.0,
+                    "write_iops": rate,
+                    "read_bw_bytes_per_s": 0.0,
+                    "write_bw_bytes_per_s": 4096 * rate,
+                    "queue_depth": 31.0 if is_full else 0.2,
+                    "active_percent": 100.0 if is_full else 5.0,
+                    "cpu_busy_percent": 95.0 if second == 20 else 10.0,
+                    "iowait_percent": 2.0,
+                }
+
+
+def test_a_summary_says_who_saturated_what_and_when() -> None:
+    """With the peak, the share of the time, and the processes of the saturated time alone."""
+    watched: Any = Watched()
+    disk, idle, cpu = summary_lines(watched)
+    assert disk == (
+        "sdb: 680 writes/s (2.79 MB/s) on average; peak 3k IOPS at 10:00:07; busy 24 % of the "
+        "time; saturated for 4s: 10:00:06 to 10:00:10; bytes of the host's processes: dd 90 %, "
+        "db 10 %."
+    )
+    assert idle == "1 disk had no I/O."
+    assert cpu == (
+        "CPU: 14 % busy, 2 % iowait; above 90 % for 1s, longest 10:00:19 to 10:00:20: rates may be "
+        "those of the CPUs, not of the disks."
+    )
