@@ -7,7 +7,7 @@ import pytest
 
 from tests.analyse.runs_at_levels import level, ran
 from volbench.analyse.bottleneck.bottleneck import explain
-from volbench.analyse.bottleneck.lasting_falls import Fall, explain_fall
+from volbench.analyse.bottleneck.lasting_falls import MAX_FLAT_SPREAD, Fall, explain_fall
 from volbench.analyse.bottleneck.sustained_level import sustained_level
 from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Cause, Explanation
@@ -68,7 +68,10 @@ def test_undeclared_credits_need_every_sign_of_a_throttle(
         view = replace(view, host=HostFacts(host="local", virtualization="kvm"))
     rates = rates_of(view, "write")
     assert rates is not None
-    assert explain_fall(Fall(view, rates, rates.changes[0])).cause is cause
+    found = explain_fall(Fall(view, rates, rates.changes[0]))
+    assert found.cause is cause
+    is_flat = cv <= MAX_FLAT_SPREAD
+    assert len(found.candidates) == (3 if cause is Cause.SLOWER and is_flat else 0)
 
 
 def test_writes_that_stall_repeatedly_have_become_slow() -> None:

@@ -213,3 +213,18 @@ def test_a_penalty_needs_the_verdict_that_blocks_got_warm(
     summary = pd.DataFrame([rows_of("first", "measured", import_folder=folder)])
     verdicts = pd.DataFrame([{"run": "first", "direction": "write", "causes": causes}])
     assert len(curves(summary, series_of("first", t_s, iops), verdicts)) == count
+
+
+@pytest.mark.parametrize(("again", "depth", "count"), [(1000, 8, 1), (1000, 1, 0), (105, 8, 0)])
+def test_an_imported_run_that_climbed_is_drawn_beside_a_later_one(
+    again: int, depth: int, count: int
+) -> None:
+    """Equal options, earlier and later, are before and after; whether it was fresh is not known."""
+    t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
+    rows = [rows_of("other", "measured", iodepth=32), rows_of("first", "measured")]
+    rows = [*rows, rows_of("later", "measured", iodepth=depth)]
+    summary = pd.DataFrame(rows).assign(import_folder="in")
+    series = [series_of("first", t_s, iops), series_of("later", t_s, np.full(120, float(again)))]
+    verdicts = pd.DataFrame(columns=["run", "direction", "causes"])
+    found = curves(summary, pd.concat(series), verdicts)
+    assert [(each.first.run, each.is_fresh) for each in found] == [("first", False)] * count

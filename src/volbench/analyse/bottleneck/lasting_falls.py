@@ -43,6 +43,12 @@ _MAX_CACHED_S = 300e-6
 # Percentile 10 over the mean latency before a fall from which I/Os waited alike; chosen on the even
 # seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MIN_SIMILAR_RATIO = 0.8
+# What makes a rate fall from one flat level to another, and what would decide
+_LEVEL_CAUSES = (
+    "burst credits, if the upper level is back after an hour without I/O",
+    "a cache that was full, if twice the block size brings the fall after half the time",
+    "a limit, if the lower level is the same at another queue depth",
+)
 # Share of the time after a fall that the host disturbed, less that before it, from which the host
 # caused it: a majority. Noticed by: benchmarks/truth.py
 _MIN_NOISE_AFTER = 0.5
@@ -170,6 +176,7 @@ def explain_fall(fall: Fall) -> Explanation:
         named, reasons = Cause.SLOWER, [f"{format_capacity(fall.moved_bytes)} moved until then"]
         if not fall.is_flat(after=True):
             level = float(fall.rates.iops[fall.rates.t_s > change.t_s].mean())
+    is_between_levels = fall.is_flat(after=False) and fall.is_flat(after=True)
     step = f"from {format_count(change.before)} to {format_count(level)} IOPS"
     evidence = {
         "at_s": change.t_s,
@@ -188,6 +195,7 @@ def explain_fall(fall: Fall) -> Explanation:
         speaks_against=tuple(against),
         evidence={name: value for name, value in evidence.items() if math.isfinite(value)},
         is_certain=named is Cause.SLOWER or (is_sure and not fall.noise_after),
+        candidates=_LEVEL_CAUSES if named is Cause.SLOWER and is_between_levels else (),
     )
 
 

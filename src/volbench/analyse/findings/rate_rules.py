@@ -153,7 +153,10 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             )
             severity = None if swing.high >= _MIN_SWING * swing.low else Severity.NOTE
         elif judged.state is not State.NOISY:
-            message = f"{_change_words(judged, ends)}{_cause_words(view, direction, context)}."
+            message = (
+                f"{_change_words(judged, ends)}{_cause_words(view, direction, context)}."
+                f"{_candidates(view, direction, context)}"
+            )
             is_brief = _is_start_or_end(judged) and _hardly_moves_mean(view, direction, judged)
             severity = Severity.NOTE if is_brief or _is_small(judged) else None
         else:
@@ -280,6 +283,14 @@ def _cause_words(view: RunView, direction: str, context: Context) -> str:
         and (explanation.cause in _MOVES or explanation.candidates)
     ]
     return f" ({'; '.join(dict.fromkeys(causes))})" if causes else ""
+
+
+def _candidates(view: RunView, direction: str, context: Context) -> str:
+    """Return what may have made the rate fall between two flat levels, and what would decide."""
+    for each in context.explanations(view):
+        if each.direction == direction and each.cause is Cause.SLOWER and each.candidates:
+            return f" It may be {'; '.join(each.candidates)}."
+    return ""
 
 
 def _change_words(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:

@@ -7,7 +7,8 @@ settings shows the warm level. The penalty is 1 - cold / warm.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -72,11 +73,13 @@ class Curve:
     limit_iops: float  # declared; NaN without
     at_limit: bool  # whether the plateau is within 3 % of it
     size_bytes: float  # what was warmed; NaN if it is unknown
+    is_fresh: bool = True  # whether the volume is known to have been fresh
 
     @property
     def bytes_per_s(self) -> float:
-        """How fast the volume got warm; NaN when its size or its end is unknown."""
-        return self.size_bytes / self.to_steady_s if self.to_steady_s else math.nan
+        """How fast the volume got warm; NaN when its size, its end or its begin is unknown."""
+        steady_s = self.to_steady_s if self.is_fresh else None
+        return self.size_bytes / steady_s if steady_s else math.nan
 
 
 @dataclass(frozen=True)
@@ -110,28 +113,41 @@ def curves(
 
     Args:
         verdicts: of the runs; a penalty for fresh blocks is then only where they say that blocks
-            got warm. Whether the volume of an imported result was fresh is not known.
+            got warm. Whether the volume of an imported result was fresh is not known: a run that
+            climbed and a later one with equal options are drawn as before and after.
     """
     done = (summary["status"] == "finished").fillna(value=False)
     rows = summary[done & summary["direction"].isin(["read", "write"])]
-    curves_by_volume = []
-    for (host, volume), mine in rows.groupby(["host", "volume"], sort=False):
+    curves_by_volume: list[Curve] = []
+    for _, mine in rows.groupby(["host", "volume"], sort=False):
         first_run = mine.iloc[0]["run"]
-        for direction, same in mine.groupby("direction", sort=False):
+        for _, same in mine.groupby("direction", sort=False):
             row = same.iloc[0]
-            if row["run"] != first_run or row["phase"] != "measured":
-                continue
             is_imported = not pd.isna(row.get("import_folder"))
-            if is_imported and not _has_warmed(verdicts, row):
+            if is_imported and not (row["run"] == first_run and _has_warmed(verdicts, row)):
+                curves_by_volume += _before_and_after(same, series)
+                continue
+            if row["run"] != first_run or row["phase"] != "measured":
                 continue
             first, second = _passes(same, series)
             if first is not None:
-                curve = _curve(str(host), str(volume), str(direction), row, first, second)
+                curve = _curve(row, first, second)
                 if curve.penalty > _MAX_NO_PENALTY and not _has_warmed(verdicts, row):
                     continue
                 if second is not None or curve.penalty > _MIN_CLIMB:
                     curves_by_volume.append(curve)
     return tuple(curves_by_volume)
+
+
+def _before_and_after(rows: pd.DataFrame, series: pd.DataFrame) -> Iterator[Curve]:
+    """Yield a curve for each workload whose first run climbed, and which was run again."""
+    for _, like in rows.groupby([*_SAME], sort=False, dropna=False):
+        first, second = _passes(like, series)
+        if first is not None and second is not None:
+            row = like.iloc[0]
+            curve = _curve(row, first, second)
+            if curve.penalty > _MIN_CLIMB and curve.to_90_s:
+                yield replace(curve, is_fresh=False)
 
 
 def _has_warmed(verdicts: pd.DataFrame | None, row: pd.Series) -> bool:
@@ -196,9 +212,7 @@ def _pass_of_run(series: pd.DataFrame, *, run: str, direction: str) -> Pass:
     return Pass(run, added.index.to_numpy(dtype=float), iops, lat_s, left_out)
 
 
-def _curve(
-    host: str, volume: str, direction: str, row: pd.Series, first: Pass, second: Pass | None
-) -> Curve:
+def _curve(row: pd.Series, first: Pass, second: Pass | None) -> Curve:
     plateau = plateau_of(first.iops)
     cold = cold_level(first.t_s, first.iops, plateau=plateau)
     warm = plateau if second is None else median(second.iops)
@@ -209,9 +223,9 @@ def _curve(
     if steady_s and near_s:
         steady_s = max(steady_s, near_s)  # 90 % are reached within an interval, not at its start
     return Curve(
-        host=host,
-        volume=volume,
-        direction=direction,
+        host=str(row["host"]),
+        volume=str(row["volume"]),
+        direction=str(row["direction"]),
         first=first,
         second=second,
         cold_iops=cold,

@@ -86,12 +86,13 @@ class Explanation:
     speaks_against: tuple[str, ...] = ()  # evidence against it; also what is not known
     evidence: Mapping[str, float] = field(default_factory=dict)  # numbers by name and unit
     is_certain: bool = True  # whether no other cause has evidence in its favour
-    candidates: tuple[str, ...] = ()  # the best hypotheses, where the cause is unknown
+    # the best hypotheses, where the cause is unknown; of a fall with what would decide
+    candidates: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
         """The cause, with as much confidence as there is."""
-        if self.candidates:
+        if self.candidates and self.cause is not Cause.SLOWER:
             return f"{WORDS[self.cause]} (most likely: {' or '.join(self.candidates)})"
         moved_bytes = self.evidence.get("moved_bytes")
         if self.cause is Cause.SLOWER and moved_bytes is not None:

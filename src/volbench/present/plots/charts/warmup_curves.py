@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ _LATENCY_IN = 1.1
 # minutes. A trade-off. Noticed by: tests/present/report/test_lead_charts.py
 MIN_PENALTY = 0.1
 _NEAR = 0.12  # Share of a pass up to which two times share a name, and from which it has no room
+_HIGH, _BELOW_CURVE = 0.86, 0.45  # Heights of the names of passes in a panel
 _MAX_CURVES = 4  # Volumes, and passes over a volume, in one chart
 
 
@@ -49,7 +51,10 @@ def read(frames: Frames, _: Options) -> _WarmUps | str:
     # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
     paces: Sequence[Curve | Fill] = passes or drawn
     if not paces:
-        return "no first run on a fresh volume that climbed or was repeated, no warm-up in extents"
+        return (
+            "no first run on a fresh volume that climbed or was repeated, no imported run that"
+            " climbed and was repeated, no warm-up in extents"
+        )
     texts = [_pace_text(pace.bytes_per_s, pace.direction) for pace in paces]
     notes = (
         not_shown(len(drawn), len(climbs), "volumes"),
@@ -60,9 +65,10 @@ def read(frames: Frames, _: Options) -> _WarmUps | str:
 
 def build(warm_ups: _WarmUps) -> Plot:
     """Draw two panels for each curve, and one for each pass over a volume in extents."""
-    panels = [panel for curve in warm_ups.curves for panel in _curve(curve)]
-    panels += [_pass(fill, warm_ups.summary) for fill in warm_ups.passes]
-    heights = (_PANEL_IN, _LATENCY_IN) * len(warm_ups.curves) + (_PANEL_IN,) * len(warm_ups.passes)
+    parts = [_curve(curve) for curve in warm_ups.curves]
+    panels = [*chain(*parts), *(_pass(fill, warm_ups.summary) for fill in warm_ups.passes)]
+    tall_and_low = [(_PANEL_IN, _LATENCY_IN)[: len(part)] for part in parts]
+    heights = (*chain(*tall_and_low), *(_PANEL_IN for _ in warm_ups.passes))
     return replace(
         grid(panels, height_in=_PANEL_IN),
         heights=heights,
@@ -73,7 +79,7 @@ def build(warm_ups: _WarmUps) -> Plot:
 
 
 def _curve(curve: Curve) -> list[Panel]:
-    """Draw IOPS above and latency below, the second pass behind the first."""
+    """Draw IOPS above and latency below, if it was logged, the second pass behind the first."""
     data = _points(curve)
     shift = float(curve.first.t_s[-1])
     end = float(data["t_s"].max())
@@ -81,25 +87,32 @@ def _curve(curve: Curve) -> list[Panel]:
     between: list[marks.AnyMark] = []
     if curve.second is not None:
         between = [marks.ReferenceLine(shift, "x", series="muted", dash="solid", width=0.8)]
+    label = "Time since the first touch" if curve.is_fresh else "Time in both runs"
+    has_latency = bool(data["lat_mean_s"].notna().any())
+    height = _HIGH if has_latency else _BELOW_CURVE
+    names = _pass_names(shift, curve, height) if curve.second is not None else []
     limits, top = _limit(curve, 1.1 * float(data["iops"].max()))
     above = Panel(
-        x=time_axis(end, label=""),
+        x=time_axis(end, label="" if has_latency else label),
         y=Axis(f"{curve.direction.capitalize()} IOPS", "count", limits=(0.0, top or 1.0)),
         marks=(
             *between,
             *_levels(curve),
             marks.Lines(data, y="iops", group="pass", width=1.3, series=colour),
             *limits,
+            *([] if has_latency else names),
         ),
         title=_heading(curve),
     )
+    if not has_latency:
+        return [above]
     below = Panel(
-        x=time_axis(end, label="Time since the first touch"),
+        x=time_axis(end, label=label),
         y=MEAN_LATENCY.axis(1.1 * float(np.nanmax(np.append(data["lat_mean_s"], 0.0)))),
         marks=(
             *between,
             marks.Lines(data, y="lat_mean_s", group="pass", width=1.3, series=colour),
-            *(_pass_names(shift) if curve.second is not None else ()),
+            *names,
         ),
     )
     return [above, below]
@@ -129,17 +142,18 @@ def _points(curve: Curve) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _pass_names(shift_s: float) -> list[marks.AnyMark]:
+def _pass_names(shift_s: float, curve: Curve, height: float) -> list[marks.AnyMark]:
     """Name the passes on both sides of the line between them."""
+    names = ("fresh blocks", "again, warm") if curve.is_fresh else ("first run", "later run")
     before, behind = (
         marks.Texts(
-            marks.text_at(shift_s, 0.86, name),
+            marks.text_at(shift_s, height, name),
             y_in="panel",
             offset_pt=(way, 0),
             series="muted",
             is_boxed=True,
         )
-        for name, way in (("fresh blocks", -5), ("again, warm", 5))
+        for name, way in zip(names, (-5, 5), strict=True)
     )
     return [replace(before, align="right"), behind]
 
@@ -207,6 +221,8 @@ def _numbers(curve: Curve) -> str:
             parts.append(f"steady after {steady}")
     if curve.at_limit:
         parts.append("at the declared limit")
+    if not curve.is_fresh:
+        parts.append("fresh: not known")
     if left_out := sum(part.left_out for part in (curve.first, curve.second) if part):
         intervals = "1 interval" if left_out == 1 else f"{left_out} intervals"
         parts.append(f"{intervals} omitted: not all jobs were running")
