@@ -52,7 +52,7 @@ def test_an_audit_measures_and_ends_with_a_verdict(
     assert depths["randread"][:3] == [1, 16, 64]
     assert "I/Os in flight tried; the " in done.stdout
     assert f"warning: no limit of {scratch} is known, so there will be rates" in done.stderr
-    assert done.stderr.index("--type PROVIDER/TYPE") < done.stderr.index("started 001-")
+    assert done.stderr.index("--type PROVIDER/TYPE") < done.stderr.index("finished 001-")
     assert "Latency at queue depth 1, read of 4 KiB: median " in done.stdout
     assert done.stdout.splitlines()[-1].startswith(f"{scratch}: no promise, read ")
     assert not list(scratch.iterdir())

@@ -84,8 +84,8 @@ jobs:
 """
 
 
-def killed_in_its(run: str, arguments: list[str], folder: Path) -> None:
-    """Start volbench and kill it without notice when a run has begun."""
+def killed_after(run: str, arguments: list[str], folder: Path) -> None:
+    """Start volbench and kill it without notice when a run has ended."""
     with Started(
         [*COMMAND, *arguments],
         cwd=folder,
@@ -95,7 +95,7 @@ def killed_in_its(run: str, arguments: list[str], folder: Path) -> None:
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if f"started {run}" in line:
+            if f"finished {run}" in line:
                 break
         process.kill()
     assert process.returncode == -signal.SIGKILL
@@ -108,7 +108,7 @@ def test_a_killed_warm_up_continues_after_the_last_extent(
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)
     arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--output", "c"]
-    killed_in_its("003", arguments, tmp_path)
+    killed_after("002", arguments, tmp_path)
     done = volbench("resume", out)
     assert done.returncode == 0, done.stderr
     assert f"write: {6 * MIB} of {6 * MIB} bytes" in done.stdout
@@ -121,7 +121,7 @@ def test_lost_writes_are_not_verified_as_warm(tmp_path: Path, volbench: Volbench
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)
     arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--output", "c"]
-    killed_in_its("006", arguments, tmp_path)
+    killed_after("005", arguments, tmp_path)
     with file.open("r+b") as content:
         content.write(bytes(5 * MIB))
     done = volbench("resume", out)

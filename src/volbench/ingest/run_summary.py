@@ -9,7 +9,7 @@ from numbers import Real
 import numpy as np
 
 from volbench.analyse.frames.workload_spec import bypasses_page_cache, engine_name
-from volbench.fio.results.merge_jobs import bin_edges_ns
+from volbench.fio.results.merge_jobs import MIN_TOGETHER, bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.frames.columns import (
     LABEL_PREFIX,
@@ -25,9 +25,6 @@ from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 from volbench.store.parquet_tables import Block
 
-# Shortest over longest runtime from which jobs ended together: fio starts them within milliseconds.
-# Noticed by: test_section_series.py::test_windows_in_which_not_all_jobs_ran_are_marked
-MIN_TOGETHER = 0.98
 # Difference of the rate while all jobs ran from that of the whole run, up to which latencies of the
 # whole run stand for both. Noticed by: tests/ingest/test_field_results.py
 MAX_RATE_DIFFERENCE = 0.05

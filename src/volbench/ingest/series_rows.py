@@ -25,7 +25,8 @@ from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log, Recording
 from volbench.fio.logs.section_logs import MAX_WINDOWS, parse_log_name, read_series
 from volbench.fio.results.json_output import parse_version
-from volbench.ingest.run_summary import MIN_TOGETHER, longest_latency_s
+from volbench.fio.results.merge_jobs import MIN_TOGETHER
+from volbench.ingest.run_summary import longest_latency_s
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.frames.columns import Row
 from volbench.model.profile.profile_model import Tool

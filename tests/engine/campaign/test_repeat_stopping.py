@@ -184,7 +184,7 @@ def test_clients_are_resumed_until_they_are_precise(tmp_path: Path) -> None:
     with virtual_fio(scenario):
         done = call("resume", str(into))
     assert done.returncode == 0, done.stderr
-    assert not {key for key in before if f"started {key}" in done.stderr}
+    assert not {key for key in before if f"finished {key}" in done.stderr}
     after = finished(into)
     assert before < after
     for job in ("writes", "reads"):

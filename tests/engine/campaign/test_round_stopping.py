@@ -196,6 +196,6 @@ def test_a_resume_comes_to_the_same_decision(
         assert RunState.PLANNED in states(folder)
     done = volbench("resume", folder)
     assert done.returncode == 0, done.stderr
-    assert "started" not in done.stderr
+    assert "] finished" not in done.stderr
     assert states(folder) == states(ended["clean"])
     assert read_history(journal).reasons == read_history(ended["clean"] / "journal.jsonl").reasons

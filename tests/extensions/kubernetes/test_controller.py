@@ -76,8 +76,7 @@ def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
     """
     name = submitted(desk, job, "--set", "runtime=15s")
     place = ("--namespace", desk.api.namespace)
-    until(lambda: "started 001" in log_of(desk.api, name), patience_s=PATIENCE_S)
-    until(lambda: _in_pods(desk.cluster, b"job.fio"))  # before, there is nothing to be taken over
+    until(lambda: _in_pods(desk.cluster, b"job.fio"), patience_s=PATIENCE_S)
     first = status(desk, name)["pod"]
     early = call("k8s", "fetch", name, *place, cwd=desk.folder)
     assert early.returncode == 9
@@ -101,7 +100,7 @@ def test_a_controller_is_cancelled(desk: Desk, job: Path) -> None:
     """Its active run is stopped, its pods and volumes go, what has finished is brought back."""
     name = submitted(desk, job, "--set", "runtime=6s", "--repeat", "9")
     place = ("--namespace", desk.api.namespace)
-    until(lambda: "started 002" in log_of(desk.api, name), patience_s=PATIENCE_S)
+    until(lambda: "finished 001" in log_of(desk.api, name), patience_s=PATIENCE_S)
     desk.api.patch("Job", name, {"spec": {"suspend": True}})
     until(lambda: not desk.api.list("Pod", f"job-name={name}"), patience_s=PATIENCE_S)
     assert status(desk, name)["state"] == "cancelled"

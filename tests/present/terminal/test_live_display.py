@@ -124,14 +124,14 @@ def test_runs_at_the_same_time_each_have_a_bar() -> None:
     assert "002-[b]-r1: running" in text
 
 
-def test_a_log_has_a_line_for_start_and_end() -> None:
-    """Every run is told twice, with place, length and reason."""
+def test_a_log_has_a_line_for_the_end_of_each_run() -> None:
+    """With its place, length, rates or reason, and the time left; as on pipes."""
     lines = plain(
         [
             STARTED,
             RunStarted(FIRST, 60.0),
             61.0,
-            RunEnded(FIRST, RunState.FINISHED),
+            RunEnded(FIRST, RunState.FINISHED, rates=(1234.0, 5e6)),
             RunStarted(SECOND, None),
             2.0,
             RunEnded(SECOND, RunState.FAILED, "\nfio: no space\nmore"),
@@ -139,9 +139,7 @@ def test_a_log_has_a_line_for_start_and_end() -> None:
         ]
     )
     assert lines == [
-        "[1/2] started 001-a-r1, about 1m 00s",
-        "[1/2] finished 001-a-r1 after 1m 01s",
-        "[2/2] started 002-[b]-r1, about 1m 30s",
+        "[1/2] finished 001-a-r1 after 1m 01s: 1.23k IOPS, 5 MB/s; about 1m 30s left",
         "[2/2] failed 002-[b]-r1 after 2s: fio: no space",
         "campaign ended: 1 finished, 1 failed, 1 not run",
     ]
@@ -177,11 +175,11 @@ def test_a_log_has_a_line_a_minute() -> None:
     """Who reads a log sees that a long campaign goes on, what is left, and who is silent."""
     reported = RunProgress(FIRST, Progress(70.0, 600.0, "run", silent_s=42.0))
     begun: list[Event | float] = [STARTED, RunStarted(FIRST, 600.0)]
-    assert len(plain([*begun, 59.0, reported, reported])) == 1
-    (_, line) = plain([*begun, 70.0, reported, 30.0, reported])
+    assert plain([*begun, 59.0, reported, reported]) == []
+    (line,) = plain([*begun, 70.0, reported, 30.0, reported])
     assert line.startswith("0 of 2 runs ended, 1 running, about 10m 20s left; ")
     assert line.endswith(" silent for 42s")
-    assert len(plain([*begun, 70.0, reported, 61.0, reported])) == 3
+    assert len(plain([*begun, 70.0, reported, 61.0, reported])) == 2
 
 
 def test_a_notice_is_not_read_as_markup() -> None:

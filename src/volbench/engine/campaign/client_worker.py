@@ -395,7 +395,7 @@ class Worker:
         context = self.context
         folder = self._folder(run)
         self._states.ended(run, outcome.state, reason=outcome.reason, folder=folder)
-        self._states.listener(RunEnded(run, outcome.state, outcome.reason))
+        self._states.listener(RunEnded(run, outcome.state, outcome.reason, outcome.rates))
         if run.extent is not None and (
             progress := progress_words(
                 context.outcomes, context.campaign, run, states=self._states.states

@@ -31,10 +31,12 @@ from volbench.execute.agent.volumes import KnownFile, changed_files
 from volbench.execute.protocol import FOREVER_S, Process, Supervision
 from volbench.fio.jobs.render_job import planned_logs, with_sent_logs
 from volbench.fio.results.json_output import parse_output
+from volbench.fio.results.merge_jobs import total_rates
 from volbench.fio.results.validation import problems_of
 from volbench.ingest.run_files import STATUS_FORMAT, read_facts
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
+from volbench.model.results.result import RunOutput
 from volbench.store.atomic_files import read_text, write_atomic, write_bytes_atomic
 from volbench.store.held_folder import known_paths
 from volbench.store.journal import utc_now
@@ -62,6 +64,8 @@ class RunOutcome:
 
     state: RunState  # finished, failed or interrupted
     reason: str = ""  # one or more sentences, including the tool's messages; empty if finished
+    # I/Os and bytes a second; None unless finished
+    rates: tuple[float, float] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Name files by the paths that the user knows."""
@@ -82,15 +86,16 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     """
     if watched.ending is Ending.STOPPED:
         return RunOutcome(RunState.INTERRUPTED, "stopped by the user"), version
-    problems, version = _problems_of(run, folder, watched, version=version)
+    problems, output = _problems_of(run, folder, watched)
+    version = (output and output.tool_version) or version
     if watched.ending is Ending.DEADLINE:
         problems.insert(0, f"still running after {watched.elapsed_s:.0f} s, so it was stopped")
     if watched.exit_status is None:
         problems.insert(0, "cannot be ended: it may still be doing I/O")
     if run.extent and any(_MISMATCH in problem for problem in problems):
         problems.insert(0, "a block read back differs from the data written")
-    if not problems:
-        return RunOutcome(RunState.FINISHED), version
+    if output is not None and not problems:
+        return RunOutcome(RunState.FINISHED, rates=total_rates(output.jobs)), version
     if watched.lost:
         problems.insert(0, f"its end was not observed: {watched.lost}")
     reason = " ".join(f"{problem.rstrip('.')}." for problem in problems)
@@ -98,16 +103,16 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
 
 
 def _problems_of(
-    run: Run, folder: RunFolder, watched: Watched, *, version: str
-) -> tuple[list[str], str]:
-    """Return the problems in the raw files, and the version of the tool that wrote them."""
+    run: Run, folder: RunFolder, watched: Watched
+) -> tuple[list[str], RunOutput | None]:
+    """Return the problems in the raw files, and the output in them; None if it is damaged."""
     status = -9 if watched.exit_status is None else watched.exit_status
     stderr = read_text(folder.stderr)
     try:
         output = parse_output(read_text(folder.fio_output), path=folder.fio_output.name)
     except OutputError as error:
         expected_problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
-        return [*expected_problems, error.message], version
+        return [*expected_problems, error.message], None
     problems = problems_of(
         output,
         exit_status=status,
@@ -115,7 +120,7 @@ def _problems_of(
         expected=expected_of(run),
         interrupted=watched.ending is Ending.STEADY,
     )
-    return list(problems), output.tool_version or version
+    return list(problems), output
 
 
 def separate_prerun_notes(folder: RunFolder) -> None:

@@ -22,6 +22,9 @@ BINS = 1856  # How many bins fio 3 has; they end near 17.2 s
 # Elapsed time is in whole seconds, and a job may run on for some while after its runtime.
 # Noticed by: tests/fio/results/test_merge_jobs.py::test_groups_that_had_no_time_to_take_turns
 _MAX_ROUNDING_S = 3.0
+# Shortest over longest runtime from which jobs ended together: fio starts them within milliseconds.
+# Noticed by: test_section_series.py::test_windows_in_which_not_all_jobs_ran_are_marked
+MIN_TOGETHER = 0.98
 BINS_FIO2 = 1216  # How many bins fio 2 has; it counts microseconds
 
 
@@ -111,6 +114,19 @@ def _merge(members: list[JobResult]) -> JobResult:
         steadystate=None,
         other_ios=dict(sum((Counter(job.other_ios) for job in members), Counter())),
     )
+
+
+def total_rates(jobs: Sequence[JobResult]) -> tuple[float, float]:
+    """Return I/Os and bytes a second of all sections and directions, as tables show them."""
+    total = [0.0, 0.0]
+    for direction in (each for job in merge_jobs(jobs) for each in job.directions):
+        together_s = direction.parallel_s or direction.runtime_s
+        is_uneven = together_s < MIN_TOGETHER * direction.runtime_s
+        if direction.direction is not Direction.SYNC:
+            total[0] += (direction.iops_parallel if is_uneven else direction.iops) or 0.0
+            uneven = direction.bw_parallel_bytes_per_s if is_uneven else direction.bw_bytes_per_s
+            total[1] += uneven or 0.0
+    return total[0], total[1]
 
 
 def merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:

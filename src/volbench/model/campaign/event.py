@@ -58,6 +58,7 @@ class RunEnded:
     run: Run
     state: RunState
     reason: str = ""
+    rates: tuple[float, float] | None = None  # I/Os and bytes a second; None where unknown
 
 
 @dataclass(frozen=True)

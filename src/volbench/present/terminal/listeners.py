@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from io import TextIOBase
 from typing import TextIO
 
-from volbench.model.campaign.event import Event, Listener, RunProgress, RunStarted
+from volbench.model.campaign.event import Event, Listener, RunEnded, RunProgress, RunStarted
 from volbench.present.terminal.progress import Clock, Tally, lasting_line, plain_line
 from volbench.units import counted_noun, format_duration
 
@@ -22,14 +22,22 @@ _MAX_SILENT = 5
 
 
 class PlainProgress:
-    """A line when a run starts, one when it ends, and one a minute, for logs and pipes.
+    """A line when a run ends, and one a minute, for logs and pipes.
 
     Args:
+        has_starts: whether there is a line when a run starts, too.
         clock: monotonic, in seconds.
     """
 
-    def __init__(self, stream: TextIO | TextIOBase, *, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self,
+        stream: TextIO | TextIOBase,
+        *,
+        has_starts: bool = False,
+        clock: Clock = time.monotonic,
+    ) -> None:
         self._stream = stream
+        self._has_starts = has_starts
         self._tally = Tally(clock)
         self._wrote_s = clock()
 
@@ -37,7 +45,9 @@ class PlainProgress:
         """Write the line of one event, if it has one."""
         line = lasting_line(event, self._tally)
         self._tally.note(event)
-        if isinstance(event, RunStarted):
+        if isinstance(event, RunEnded) and line is not None and (left_s := self._tally.left_s()):
+            line = (*line, (f"; about {format_duration(round(left_s))} left", ""))
+        if isinstance(event, RunStarted) and self._has_starts:
             expected_s = self._tally.total_s(event.run.id)
             word = "about" if event.run.until is None else "at most"
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""

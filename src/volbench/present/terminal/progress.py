@@ -23,7 +23,7 @@ from volbench.model.campaign.event import (
 from volbench.model.campaign.planned_run import Extent, Run, RunState
 from volbench.model.profile.profile_model import Start
 from volbench.present.formatting import first_line, printable
-from volbench.units import counted_noun, format_duration
+from volbench.units import counted_noun, format_count, format_duration, format_rate
 
 Clock = Callable[[], float]
 # Extents that the pace is taken from: the first blocks of a volume say little about its last.
@@ -224,6 +224,8 @@ def _ended_line(event: RunEnded, tally: Tally) -> Line:
         rest += f" after {format_duration(round(seconds))}"
     if event.state is not RunState.FINISHED:
         rest += ": " + printable(first_line(event.reason))
+    elif event.rates is not None and any(event.rates):
+        rest += f": {format_count(event.rates[0])} IOPS, {format_rate(event.rates[1])}"
     return (
         (f"[{tally.ended + 1}/{max(tally.total, tally.ended + 1)}] ", ""),
         (event.state.value, _STATE_STYLES.get(event.state, "yellow")),
