@@ -140,6 +140,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
     if output is not None and state is RunState.FINISHED:
         with damage.noted():
             _add_series(rows, campaign, run, folder, output)
+            _add_times(rows, output, outcome)
         if watched is not None:
             identity = campaign.identity_of(run, run.sections[0].name)
             _add_watched(rows, identity, watched)
@@ -223,6 +224,25 @@ def _add_watched(rows: RunRows, identity: Row, watched: Watched) -> None:
         rows.marks.extend({**identity, **row} for row in found)
 
 
+def _add_times(rows: RunRows, output: RunOutput, outcome: Outcome) -> None:
+    """Give imported logs without an epoch the time of day, from the start of their result's I/O.
+
+    It is exact to a second or two, as results have whole seconds: too coarse for a sum of processes
+    at the same time.
+    """
+    imported = outcome.run.imported
+    if imported is None or imported.beside or outcome.run.client:
+        return
+    begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
+    for block in rows.series if begun is not None else ():
+        utc = block.columns["utc"]
+        known = [
+            text or utc_at(begun + t_s)
+            for text, t_s in zip(utc, block.columns["t_s"].tolist(), strict=True)
+        ]
+        utc[:] = known
+
+
 def _add_processes(
     rows: RunRows, identity: Row, watched: Watched, intervals: Sequence[Interval]
 ) -> None:
@@ -296,12 +316,7 @@ def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
 
 
 def read_tables(
-    layout: Layout,
-    campaign: Campaign,
-    history: History,
-    *,
-    processes: int = 1,
-    tell: Tell = NOBODY,
+    layout: Layout, campaign: Campaign, history: History, *, processes: int = 1, tell: Tell = NOBODY
 ) -> Iterator[dict[str, pa.Table]]:
     """Yield a table for each frame that is read from raw files, for one part of the runs each time.
 

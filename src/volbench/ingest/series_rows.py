@@ -215,11 +215,7 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
     for section, logs, recording in section_logs(run, folder, output):
         reading = read_series(logs, recording)
         yield SectionSeries(
-            section,
-            reading.directions,
-            reading.bad_rows,
-            reading.empty,
-            _log_count(run, section),
+            section, reading.directions, reading.bad_rows, reading.empty, _log_count(run, section)
         )
 
 
@@ -381,9 +377,5 @@ def series_block(identity: Mapping[str, object], series: DirectionSeries) -> Blo
         utc[:] = [utc_at(instant) for instant in series.utc_s.tolist()]
     return Block(
         {**identity, "direction": series.direction.value},
-        {
-            "t_s": series.t_s,
-            "utc": utc,
-            **{name: getattr(series, name) for name in _MEASURED},
-        },
+        {"t_s": series.t_s, "utc": utc, **{name: getattr(series, name) for name in _MEASURED}},
     )

@@ -23,13 +23,7 @@ from volbench.ingest.run_files import read_facts
 from volbench.ingest.series_rows import Samples, log_path, max_sample_bytes
 from volbench.model.campaign.planned_run import Run
 from volbench.model.frames.columns import Row
-from volbench.model.results.result import (
-    Direction,
-    DirectionResult,
-    JobResult,
-    Latency,
-    RunOutput,
-)
+from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 from volbench.store.journal import utc_at
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import open_log

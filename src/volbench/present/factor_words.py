@@ -6,7 +6,12 @@ import re
 from collections.abc import Collection, Sequence
 
 from volbench.analyse.frames.design import WORKLOAD, Cell, Design
-from volbench.analyse.frames.workload_words import factor_name, factor_text, value_text
+from volbench.analyse.frames.workload_words import (
+    factor_name,
+    factor_text,
+    value_text,
+    workload_text,
+)
 from volbench.model.frames.metadata import NOT_SET
 from volbench.present.formatting import MISSING, block_size, pattern, printable, short_target
 
@@ -69,7 +74,10 @@ def cell_words(design: Design, cell: Cell, *, without: Collection[str] = ()) -> 
         without: factors that the words leave out.
     """
     row = design.rows[cell.places[0]]
-    first = " ".join(text for text in (pattern(row), block_size(row)) if text != MISSING)
+    core = {"rw": row.get("rw"), "block_bytes": block_size(row), "direction": row.get("direction")}
+    first = workload_text(
+        {name: text for name, text in core.items() if text not in {None, MISSING}}
+    )
     values = {"iodepth": row.get("iodepth"), **cell.values}
     ordered = [*(name for name in WORKLOAD if name in values), *values]
     others = [

@@ -51,7 +51,7 @@ _ARROW = {
 _GROUP_ROWS = 100_000
 
 # Incremented when the same raw files yield different values, so that tables are rebuilt
-TABLES_VERSION = "23"
+TABLES_VERSION = "24"
 # Incremented when the same rows yield different verdicts, findings or aggregates
 RULES_VERSION = "22"
 # Rows that a section of a run has at most in each frame without a time

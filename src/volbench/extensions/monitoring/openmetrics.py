@@ -72,8 +72,6 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
         Families one after another, the samples of a series in the order of time, and ``# EOF``.
     """
     blocks = []
-    if {"series", "summary"} <= frames.keys():
-        frames = {**frames, "series": _with_times(frames["series"], frames["summary"])}
     if "device" in frames:
         blocks += [*_device_blocks(frames["device"])]
     if "series" in frames:
@@ -87,20 +85,6 @@ def render_openmetrics(frames: Mapping[str, pd.DataFrame]) -> str:
     if "summary" in frames:
         blocks.append(_run_block(frames))
     return "".join(line for block in blocks for line in block) + "# EOF\n"
-
-
-def _with_times(series: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the series with the time of day of logs that have none, exact to a second or two.
-
-    It counts from the start of fio, which imported results report in whole seconds (the time of
-    their document less the elapsed time).
-    """
-    if series["utc"].notna().all():
-        return series
-    started = summary.drop_duplicates("run").set_index("run")["started_utc"]
-    since_s = seconds(series["run"].map(started)) + series["t_s"]
-    counted = pd.to_datetime(since_s, unit="s", utc=True).dt.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return series.assign(utc=series["utc"].fillna(counted))
 
 
 def _device_blocks(device: pd.DataFrame) -> Iterator[list[str]]:

@@ -190,8 +190,7 @@ def find_column(name: str, columns: Collection[str]) -> str:
     usual = [alias for alias in _USUAL if meaning_of(alias, columns)]
     question = f"did you mean {near}? " if near else f"columns are {', '.join(usual)} and others; "
     raise InputError(
-        f"there is no column {wanted!r}",
-        hint=f"{question}all of them: volbench help frames",
+        f"there is no column {wanted!r}", hint=f"{question}all of them: volbench help frames"
     )
 
 

@@ -193,10 +193,7 @@ SUMMARY: tuple[Column, ...] = (
     ),
     whole("empty_logs", "", "Logs without a line, other than slat; missing without logs."),
     real("log_share", "", "I/Os in the series as a share of total_ios."),
-    text(
-        "impossible",
-        "Numbers of fio that cannot be true and are left out here.",
-    ),
+    text("impossible", "Numbers of fio that cannot be true and are left out here."),
     real("start_offset_s", "s", "Planned delay after the first start of its step."),
     real(
         "start_late_s",
@@ -204,15 +201,9 @@ SUMMARY: tuple[Column, ...] = (
         "Delay after the planned start; missing for a run without other clients.",
     ),
     real(
-        "step_start_s",
-        "s",
-        "Start of its step, in seconds since 1970 by the controller's clock.",
+        "step_start_s", "s", "Start of its step, in seconds since 1970 by the controller's clock."
     ),
-    real(
-        "clock_offset_s",
-        "s",
-        "Offset of the host's clock from the controller's.",
-    ),
+    real("clock_offset_s", "s", "Offset of the host's clock from the controller's."),
     real("clock_bound_s", "s", "Maximum error of clock_offset_s."),
     whole("client", "", "Index among the clients on its host, from 1; missing for one."),
     text("import_folder", "Folder of an imported result, without labels and repeat numbers."),
@@ -233,17 +224,12 @@ SERIES: tuple[Column, ...] = (
     real("t_s", "s", "End of the interval, from the start of the run's I/O."),
     text(
         "utc",
-        "The same instant by the controller's clock, ISO 8601 with Z; missing if fio reports no"
-        " epoch.",
+        "The same instant by the controller's clock, ISO 8601 with Z; of imported logs within 2 s.",
     ),
     real("iops", "1/s", "Mean over the interval; 0 when nothing completed."),
     real("bw_bytes_per_s", "bytes/s", "Mean over the interval; 0 when nothing completed."),
     real("lat_mean_s", "s", "Mean total latency of the interval's I/Os; NaN for none."),
-    real(
-        "lat_p50_s",
-        "s",
-        "Median, from per-I/O or histogram logs; NaN without these.",
-    ),
+    real("lat_p50_s", "s", "Median, from per-I/O or histogram logs; NaN without these."),
     real("lat_p99_s", "s", "Percentile 99, from the same logs."),
     real("lat_p999_s", "s", "Percentile 99.9, from the same logs."),
     real("lat_max_s", "s", "Maximum; NaN where the logs contain means only."),

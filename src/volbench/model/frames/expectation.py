@@ -208,8 +208,7 @@ def check_expectations(expectations: Collection[Expectation], jobs: Collection[s
     for expectation in expectations:
         if hint := unknown_job(expectation, jobs):
             raise InputError(
-                f"{expectation.text!r}: there is no job {expectation.job!r}",
-                hint=hint,
+                f"{expectation.text!r}: there is no job {expectation.job!r}", hint=hint
             )
 
 

@@ -20,10 +20,7 @@ from volbench.model.frames.columns import LABEL_PREFIX
 # Columns that name a volume or its type; comparing their values compares volumes
 VOLUME_COLUMNS = frozenset({"volume", "role", "device_model", "csi_driver"}) | {
     LABEL_PREFIX + name
-    for name in (
-        *("volume_type", "storage_class"),
-        *("persistent_volume", "volume_size"),
-    )
+    for name in (*("volume_type", "storage_class"), *("persistent_volume", "volume_size"))
 }
 _AS_COLUMNS = frozenset({"rw", "direct", "bs", "iodepth", "numjobs", "ioengine", "size"})
 _HARMLESS = frozenset(
@@ -239,7 +236,4 @@ def find_fact(name: str, known: Collection[str]) -> str:
         return meant
     wanted = name.strip()
     near = difflib.get_close_matches(wanted, known, n=3) or sorted(known)
-    raise InputError(
-        f"there is no fact {wanted!r}",
-        hint=f"did you mean {', '.join(near)}?",
-    )
+    raise InputError(f"there is no fact {wanted!r}", hint=f"did you mean {', '.join(near)}?")

@@ -20,7 +20,7 @@ from volbench.model.results.steadiness import State
 from volbench.present.answer import answer
 from volbench.present.factor_words import constants_words, short_values, shown_value, value_words
 from volbench.present.plots.description import COLUMN_FORMATS
-from volbench.present.plots.grammar import RESULT, Layout, held_words, layout_of
+from volbench.present.plots.grammar import MAX_COLOURS, RESULT, Layout, held_words, layout_of
 from volbench.present.plots.kinds import KINDS, RESPONSES, Frames, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, LATENCY_KINDS, Metric
 from volbench.units import counted_noun
@@ -127,7 +127,14 @@ class Drawing:
         if column == RESULT:
             return list(dict.fromkeys(point.x for point in every))
         factor = self.design.by_column.get(column)
-        return [value for value in factor.values if value in present] if factor else [None]
+        if factor is None:
+            return [None]
+        values = [value for value in factor.values if value in present]
+        if self.layout.view != "bars" or factor.is_ordered or len(values) <= MAX_COLOURS:
+            return values
+        middles = {value: [p.middle for p in every if p.x == value] for value in values}
+        ranked = sorted(values, key=lambda value: -median(middles[value] or [0.0]))
+        return ranked[::-1] if self.responses[0].is_latency else ranked
 
 
 def colour_text(layout: Layout, cell: Cell) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from volbench.analyse.frames.workload_words import FACTOR_NAMES, factor_name
 from volbench.errors import InputError
-from volbench.present.factor_words import shown_value, value_words
+from volbench.present.factor_words import short_values, shown_value, value_words
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import (
     IDENTITY,
@@ -447,12 +447,14 @@ def _bars(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Pan
     top = max(ends, default=1.0)
     limits = [point.limit for point in points if point.limit <= _FAR * top]
     x = metric.axis(1.18 * max([top, *limits]))
+    volumes = [*drawing.values_along("volume")] if drawing.layout.x == "volume" else []
+    short = short_values("volume", volumes)
     made = []
     for key in drawing.panels:
         own = [point for point in points if point.panel == key]
         names = _bar_names(drawing, key)
         data = _placed_bars(drawing, metric, own, names, _bars_of_group(drawing, key))
-        texts = [_bar_text(drawing.layout.x, name) for name in names]
+        texts = [short.get(name) or _bar_text(drawing.layout.x, name) for name in names]
         panel = Panel(
             x=x,
             y=rows_axis(texts),
