@@ -27,7 +27,7 @@ CEILINGS = {
     "src/volbench/extensions/monitoring": 900,
     "src/volbench/extensions/watching": 1_350,
     "src/volbench/fio": 5_050,
-    "src/volbench/ingest": 1_850,
+    "src/volbench/ingest": 1_900,
     "src/volbench/model": 4_900,
     "src/volbench/plan": 4_350,
     "src/volbench/present": 13_150,

@@ -49,7 +49,7 @@ from volbench.ingest.series_rows import (
 from volbench.ingest.watched_load import Watched, mark_rows, read_watched, watched_series
 from volbench.ingest.watched_processes import Interval, process_rows, read_intervals
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.frames.columns import DAMAGED, Row
+from volbench.model.frames.columns import DAMAGED, RAMP_LINES, Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
@@ -211,6 +211,8 @@ def _add_series(
             if row["group"] == identity["group"]:
                 row["bad_log_rows"] = sum(log.bad_rows for log in logs.bad_rows)
                 row["empty_logs"] = len(logs.empty)
+                if lines := logs.ramp_lines:
+                    _add_remark(row, f"{lines} lines of logs {RAMP_LINES}: the ramp")
                 if series := true.get(direction := str(row.get("direction"))):
                     _add_remark(row, remarks[direction])
                     _add_log_columns(row, logs, series, true)
@@ -265,7 +267,9 @@ def _add_log_columns(
 
 
 def _add_remark(row: Row, remark: str) -> None:
-    row["impossible"] = "; ".join(str(text) for text in (row["impossible"], remark) if text) or None
+    row["impossible"] = (
+        "; ".join(str(text) for text in (row.get("impossible"), remark) if text) or None
+    )
 
 
 def _replace_row_by_directions(rows: RunRows) -> None:

@@ -208,6 +208,7 @@ class SectionSeries:
     bad_rows: Sequence[BadRows]  # lines of its logs that could not be used
     empty: Sequence[str]  # names of logs without a row
     jobs: int  # number of jobs in parallel
+    ramp_lines: int = 0  # lines of its logs that belong to the ramp
 
 
 def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Iterable[SectionSeries]:
@@ -215,7 +216,12 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
     for section, logs, recording in section_logs(run, folder, output):
         reading = read_series(logs, recording)
         yield SectionSeries(
-            section, reading.directions, reading.bad_rows, reading.empty, _log_count(run, section)
+            section,
+            reading.directions,
+            reading.bad_rows,
+            reading.empty,
+            _log_count(run, section),
+            reading.ramp_lines,
         )
 
 

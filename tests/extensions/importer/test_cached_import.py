@@ -88,14 +88,6 @@ def test_copies_are_dropped_by_age(results: Path) -> None:
     assert old not in entries()
 
 
-def test_without_results_nothing_stays(tmp_path: Path) -> None:
-    """A file of another kind is refused in words; no entry is left."""
-    put(tmp_path / "notes.txt", "no result")
-    with pytest.raises(InputError, match=r"no campaign in .*notes\.txt, and there is no"):
-        open_campaign(tmp_path / "notes.txt")
-    assert not [*results_cache().glob("*/")]
-
-
 def test_a_folder_of_anything_is_not_read(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home folder would be read for minutes."""
     monkeypatch.setattr(cached_import, "_MAX_FILES", 1)

@@ -85,12 +85,6 @@ def test_zeros_that_a_tool_left_out_are_filled_in(tmp_path: Path) -> None:
     assert opened.summary()["direction"].tolist() == ["read", "write"]
 
 
-def test_the_same_job_run_twice_is_two_results() -> None:
-    """The times tell a job that was run again from a later state of the first."""
-    later = {**DOCUMENT, "timestamp_ms": DOCUMENT["timestamp_ms"] + 60_000}
-    assert len(find_results(JSON + json.dumps(later, indent=1)).results) == 2
-
-
 @pytest.mark.parametrize(
     ("name", "content", "reason", "line"),
     [

@@ -91,3 +91,15 @@ def test_columns_of_new_versions_are_told_apart(tmp_path: Path) -> None:
     series = opened.series()
     reads = series[(series["job"] == "both") & (series["direction"] == "read")]
     assert reads["clat_mean_s"].tolist() == [800e-9] * 3
+
+
+def test_logs_alone_show_stalls_and_how_much_belongs_to_the_ramp(tmp_path: Path) -> None:
+    """Without I/O for 1.9 s, in windows of 0.5 s; nothing is left out in silence."""
+    ramp = [f"{ms}, 500, 0, 0" for ms in range(1000, 6000, 1000)]
+    rates = [f"{ms}, 1000, 0, 0" for ms in range(100, 30_001, 100) if not 10_000 < ms <= 11_900]
+    put(tmp_path / "in" / "x_iops.1.log", "\n".join([*ramp, *rates, ""]))
+    _, opened = take(tmp_path / "in", into=tmp_path / "c", fio_version="2.13")
+    found = {str(row["rule"]): row for row in opened.rows("findings")}
+    assert str(found["stall"]["message"]) == "No I/O completed for 1.5s after 10s."
+    assert str(found["impossible-values"]["message"]).startswith("Left out: 5 lines of logs")
+    assert found["impossible-values"]["severity"] == "note"

@@ -69,15 +69,6 @@ def test_an_empty_folder_is_accepted_and_a_used_one_refused(tmp_path: Path) -> N
     assert kept.read_text() == "mine"
 
 
-def test_the_current_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shell would be left standing in a folder that is gone."""
-    put(tmp_path / "in" / "a.json", JSON)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    with pytest.raises(ArchiveError, match="current folder"):
-        take(tmp_path / "in", into=Path())
-
-
 def test_one_of_two_imports_into_one_folder_is_refused(tmp_path: Path) -> None:
     """The second one takes nothing from below the first."""
     put(tmp_path / "in" / "a.json", JSON)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extensions.importer.sources import CASES, put, result_of, take
+from tests.extensions.importer.sources import put, result_of, take
 from tests.fio.runs import fio
 from volbench.extensions.importer.run_drafts import reported_options
 from volbench.fio.results.embedded_results import find_results
@@ -102,18 +102,6 @@ def test_a_failed_job_is_no_group(tmp_path: Path) -> None:
     for row in opened.rows("summary"):
         assert (row["status"], row["rw"], row["block_bytes"]) == ("failed", "randrw", 64 << 10)
         assert row["job"] == entry["jobname"]
-
-
-def test_recorded_results_of_one_section_are_not_mistaken_for_a_group() -> None:
-    """Jobs of one section, grouped or not, ramps, verification and other phases are none."""
-    seen = 0
-    for path in sorted(CASES.glob("fio-*/*/stdout")):
-        text = path.read_text(errors="replace")
-        for output in find_results(text).results if '"jobname"' in text else ():
-            for job in output.jobs:
-                assert not reported_options(output, job).is_merged, path
-                seen += 1
-    assert seen > 100
 
 
 def test_a_version_that_writes_bare_options_reveals_ungrouped_jobs(tmp_path: Path) -> None:

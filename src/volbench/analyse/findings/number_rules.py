@@ -9,7 +9,7 @@ from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Observation, rule
 from volbench.analyse.frames.run_view import RunView, results_of
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
-from volbench.model.frames.columns import SUBMISSION
+from volbench.model.frames.columns import RAMP_LINES, SUBMISSION
 from volbench.model.profile.fio_defects import defects_of, version_in
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
@@ -21,7 +21,8 @@ _MAX_OVER_DEPTH = 0.1
 # Runtime from which filling and draining the queue does not count.
 # Noticed by: tests/analyse/findings/test_raw_files.py
 _MIN_RUNTIME_S = 2.0
-_LAST_BIN = "the last bin of fio"
+# Words of remarks on what is left out although nothing is wrong
+_EXPECTED = ("the last bin of fio", SUBMISSION, RAMP_LINES)
 
 
 @rule(
@@ -47,13 +48,13 @@ def impossible_values(view: RunView, _: Context) -> Iterator[Observation]:
         if text := row["impossible"]:
             share = row["log_share"]
             is_bound = all(
-                _LAST_BIN in remark or SUBMISSION in remark for remark in str(text).split("; ")
+                any(words in remark for words in _EXPECTED) for remark in str(text).split("; ")
             )
             yield Observation(
                 f"Left out: {text}.",
                 {"section": str(row["group"])}
                 | ({"log_share": share} if isinstance(share, float) else {}),
-                str(row["direction"]),
+                direction if isinstance(direction := row["direction"], str) else None,
                 severity=Severity.NOTE if is_bound else None,
             )
 

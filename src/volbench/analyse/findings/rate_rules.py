@@ -452,12 +452,14 @@ def _largest_percent(ratios: Iterable[float]) -> float:
 )
 def stall(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the stalls; of many, the longest."""
+    t_s, iops = rate_per_s(view, "iops")
     mean_iops = total(view, "iops")
+    if math.isnan(mean_iops) and len(iops):  # logs without a result
+        mean_iops = float(iops.mean())
     if not mean_iops > 0:
         return
     paused = any(workload.pauses for workload in view.workloads)
     least_s = least_stall_s(view)
-    t_s, iops = rate_per_s(view, "iops")
     spans = [
         (start, end)
         for start, end in stall_spans(view, t_s, iops, direction=None)

@@ -62,6 +62,7 @@ class Log:
     name: str  # path for messages
     # returns the uncompressed log; called more than once
     open: Callable[[], AbstractContextManager[BinaryIO]]
+    ramp_lines: int = 0  # lines of the ramp, which `open` leaves out
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +139,13 @@ def held(log: Log) -> Log:
 
 def without_ramp(log: Log) -> Log:
     """Return a log of fio 2 from where its time restarts: what is before belongs to the ramp."""
-    start = offset = latest_ms = 0
+    start = offset = latest_ms = lines = 0
     with log.open() as stream:
-        for line in stream:
+        for number, line in enumerate(stream):
             digits = line.partition(b",")[0].strip()
             time_ms = int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else latest_ms
             if time_ms < latest_ms // 2 and latest_ms >= _MIN_RAMP_MS:
-                start, latest_ms = offset, time_ms
+                start, lines, latest_ms = offset, number, time_ms
             latest_ms = max(latest_ms, time_ms)
             offset += len(line)
 
@@ -154,7 +155,7 @@ def without_ramp(log: Log) -> Log:
             stream.read(start)
             yield stream
 
-    return replace(log, open=rest) if start else log
+    return replace(log, open=rest, ramp_lines=lines) if start else log
 
 
 def read_head(log: Log) -> list[list[int]]:

@@ -82,6 +82,7 @@ class SeriesReading:
     directions: tuple[DirectionSeries, ...]
     bad_rows: tuple[BadRows, ...] = ()
     empty: tuple[str, ...] = ()  # names of logs without a row; fio writes no slat of some engines
+    ramp_lines: int = 0  # lines before the time of logs restarted
 
 
 class LogSection:
@@ -300,6 +301,7 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
         tuple(series for series in all_series if len(series.t_s)),
         section.bad_rows(),
         tuple(log.name for log, head in heads if not head and log.kind != "slat"),
+        sum(log.ramp_lines for log in sound),
     )
 
 

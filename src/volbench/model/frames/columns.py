@@ -10,6 +10,8 @@ REPLAYED = "replayed"  # Pattern of a recorded one
 DAMAGED = "damaged"  # Status of a finished run whose result is no longer readable
 # In remarks on percentiles that were left out
 SUBMISSION = "as completion is only"
+# In a remark on lines of logs that belong to the ramp of fio 2
+RAMP_LINES = "before their time restarts"
 # Midpoints of the last bins of fio 3 and fio 2 (stat.h), which hold all longer latencies too
 LAST_BINS_S = frozenset({17.11276032, 16.71168})
 # Percentiles of the summary, by the name used in their columns

@@ -34,7 +34,7 @@ from volbench.present.plots.metrics import (
 )
 from volbench.units import counted_noun, format_duration
 
-MISSING_SERIES = "no series: the campaign was run with sample 0"
+MISSING_SERIES = "no series: the runs have no logs, or logs shorter than an interval"
 _PART_LOGS = (
     "the runs have no such log; fio writes one with write_lat_log, but for submission latency only"
     " with engines that queue I/Os"
