@@ -157,8 +157,11 @@ def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:
     layout = half_finished(tmp_path / "c")
     done = call("status", layout.root)
     heading, _, row, *_ = done.stdout.splitlines()
-    words = f"not running; to continue it: volbench resume {layout.root}"
-    assert words in f"{done.stdout}{done.stderr}"
+    assert done.returncode == 9
+    assert "interrupted: no controller runs, and 1 of 2 runs left to do" in done.stderr
+    assert f"to continue it: volbench resume {layout.root}" in done.stderr
+    (listed,) = json.loads(call("status", tmp_path, "--json").stdout)
+    assert listed["answer"].startswith("interrupted, 1 of 2 runs left: ")
     assert heading.split("  ")[-1].strip() == "left to do"
     assert row.split()[-1] == "1"
     assert '"planned": 1' in call("status", layout.root, "--json").stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -33,13 +33,13 @@ from volbench.errors import (
     VolbenchError,
     quoted,
 )
-from volbench.units import counted_noun, format_count, format_rate
+from volbench.units import counted_noun, format_count, format_duration, format_rate
 
 if TYPE_CHECKING:
     from volbench.api.campaign_drive import StartPolicy
     from volbench.api.one_campaign import CampaignData
     from volbench.execute.connect import HostKeyPolicy
-    from volbench.model.campaign.planned_run import Campaign
+    from volbench.model.campaign.planned_run import Campaign, Run, RunState
     from volbench.present.tables.table import Table
     from volbench.store.layout import Layout
 
@@ -176,6 +176,8 @@ def _result(data: CampaignData) -> dict[str, str]:
     from volbench.model.campaign.planned_run import RunState
     from volbench.model.profile.profile_model import Phase
     from volbench.model.results.finding import Severity
+    from volbench.store.journal import read_history
+    from volbench.store.layout import Layout
 
     findings = data.rows("findings")
     invalid = {row["run"] for row in findings if row["severity"] == Severity.INVALID.value}
@@ -184,14 +186,14 @@ def _result(data: CampaignData) -> dict[str, str]:
     finished = [row for row in rows if row["status"] == RunState.FINISHED.value]
     rates = [*_median_rates(row for row in finished if row["run"] not in invalid)]
     failed = {row["run"] for row in rows if row["status"] == RunState.FAILED.value}
-    if data.is_running:
-        answer = "running"
-    elif rates:
+    answer = "no valid result" if invalid and finished else "no result"
+    if rates:
         answer = rates[0] + (f", and {len(rates) - 1} more" if len(rates) > 1 else "")
-    else:
-        answer = "no valid result" if invalid and finished else "no result"
-    if failed and not data.is_running:
+    if failed:
         answer += f"; {counted_noun(len(failed), 'run')} failed"
+    if left := _runs_left(data.campaign, read_history(Layout(data.path).journal).states):
+        state = "running" if data.is_running else "interrupted"
+        answer = f"{state}, {_of_all(data.campaign, left)} left: {answer}"
     return {"answer": answer, "warnings": str(len(warned))}
 
 
@@ -237,14 +239,35 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
             damaged[run.id] = error.message.removeprefix(f"{layout.run(run.id).path}/")
         client = clients.setdefault((run.host, run.client), ClientStatus(run.host, run.client))
         client.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
-    controller = "running"
-    if not is_held(layout):
-        controller = "not running"
-        states = (history.states.get(run.id) for run in archive.campaign.runs)
-        if any(state is None or not state.is_settled for state in states):
-            controller += f"; to continue it: volbench resume {quoted(campaign)}"
-    notes = [controller, *damage_notes(damaged)]
+    left = _runs_left(archive.campaign, history.states)
+    is_running = is_held(layout)
+    controller = ["finished"] if not left else [_running_words(archive.campaign, left)] * is_running
+    notes = [*controller, *damage_notes(damaged)]
     table_output.write(status_table(list(clients.values()), notes=notes))
+    if left and not is_running:
+        raise CampaignError(
+            f"interrupted: no controller runs, and {_of_all(archive.campaign, left)} left to do",
+            hint=f"to continue it: volbench resume {quoted(campaign)}",
+        )
+
+
+def _runs_left(plan: Campaign, states: Mapping[str, RunState]) -> list[Run]:
+    """Return the runs of a plan that have not ended."""
+    known = ((run, states.get(run.id)) for run in plan.runs if not run.imported)
+    return [run for run, state in known if state is None or not state.is_settled]
+
+
+def _of_all(plan: Campaign, left: Sequence[Run]) -> str:
+    return f"{len(left)} of {counted_noun(len(plan.runs), 'run')}"
+
+
+def _running_words(plan: Campaign, left: Sequence[Run]) -> str:
+    """Return how much of a campaign that is running is left, and how long that takes."""
+    from volbench.plan.expansion.estimate import estimate
+
+    left_s = estimate(plan.model_copy(update={"runs": tuple(left)})).total_s
+    time_left = "" if left_s is None else f", at most {format_duration(round(left_s))}"
+    return f"running: {_of_all(plan, left)} left{time_left}"
 
 
 def _follow(campaign: Path) -> None:
@@ -266,12 +289,9 @@ def _follow(campaign: Path) -> None:
         click.echo(f"\nthe campaign in {campaign} continues", err=True)
         return
     show_results(layout, TableOutput())
-    states = read_history(layout.journal).states
-    left = [run.id for run in archive.campaign.runs if run.id not in states]
-    left += [name for name, state in states.items() if not state.is_settled]
-    if left:
+    if left := _runs_left(archive.campaign, read_history(layout.journal).states):
         raise CampaignError(
-            f"{len(left)} of {counted_noun(len(archive.campaign.runs), 'run')} not finished",
+            f"{_of_all(archive.campaign, left)} not finished",
             hint=f"see them: volbench show {quoted(campaign)}; continue: "
             f"volbench resume {quoted(campaign)}",
         )

@@ -99,7 +99,9 @@ def refuse_used(root: Path) -> None:
         raise unwritable(root, error) from error
     if used:
         hint = "choose a new folder with --output"
-        if Layout(root).campaign.exists():
+        if is_held(Layout(root)):
+            hint += f", or follow the one that runs there: volbench status {quoted(root)} --follow"
+        elif Layout(root).campaign.exists():
             hint += f", or continue a run that was interrupted: volbench resume {quoted(root)}"
         raise ArchiveError(f"{root} is not empty", hint=hint, path=str(root))
 
