@@ -12,18 +12,14 @@ from tests.extensions.importer.sources import take
 from tests.ingest.block_rows import block_rows
 from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.fio.logs.direction_series import DirectionSeries
-from volbench.ingest import campaign_tables
-from volbench.ingest.campaign_tables import RunRows, read_run, read_tables
-from volbench.ingest.run_files import read_run_output
+from volbench.ingest.campaign_tables import RunRows, read_run
 from volbench.ingest.run_summary import keep_latencies_of_rate, without_impossible
 from volbench.ingest.series_rows import COMMON_MEAN, while_all_ran
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.frames.columns import Row
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
-from volbench.store.journal import History
-from volbench.store.layout import Layout, RunFolder
+from volbench.store.layout import Layout
 from volbench.store.log_files import decode, unpack
-from volbench.store.parquet_tables import rows_of
 
 FIELD = Path(__file__).parent.parent / "cases" / "field"
 OPTIONS = {"rw": "randrw", "bs": "4096"}
@@ -196,30 +192,6 @@ def test_the_deviation_of_a_sum_is_that_of_its_series() -> None:
     assert columns["iops_stddev"] == pytest.approx(np.std(rates, ddof=1))
     assert (columns["iops_min"], columns["iops_max"]) == (800.0, 1200.0)
     assert "iops" not in columns
-
-
-def test_an_invalid_run_does_not_affect_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An error that nobody expected is the reason in the row of its run; the others have theirs."""
-    layout = Layout(tmp_path)
-    good = run_of(layout, "floppy", name="iotest", sample_s=1.0)
-    bad = run_of(layout, "raid-hang", name="iotest", sample_s=0.25)
-    campaign = planned_campaign(bad, good)
-
-    def fail(run: Run, folder: RunFolder) -> object:
-        if run is bad:
-            raise ZeroDivisionError("float division by zero")
-        return read_run_output(run, folder)
-
-    monkeypatch.setattr(campaign_tables, "read_run_output", fail)
-    history = History(states=dict.fromkeys([bad.id, good.id], RunState.FINISHED))
-    (tables,) = read_tables(layout, campaign, history)
-    broken, whole = rows_of(tables["summary"])
-    assert broken["status"] == "damaged"
-    assert "ZeroDivisionError: float division by zero" in str(broken["damage"])
-    assert (whole["status"], whole["damage"]) == ("finished", None)
-    assert whole["iops"] == pytest.approx(3.81, abs=0.01)
 
 
 @pytest.mark.parametrize(

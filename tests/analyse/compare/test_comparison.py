@@ -366,3 +366,16 @@ def test_steady_rates_exclude_the_ramp_up() -> None:
     found = compared(base, other, metrics=("steady_iops",))
     assert found.remarks == ("A: 1 of 5 runs not shown to be steady, left out",)
     assert only(found).base_group.repeats == 4
+
+
+def test_imported_results_are_paired_with_what_is_equal_otherwise() -> None:
+    """Two disks, each with both schedulers: each disk is compared with itself."""
+    rows = [
+        rows_of(level, label_disk=disk, label_scheduler=scheduler, import_folder=disk)
+        for disk, levels in (("a", (1000, 500)), ("b", (9000, 4500)))
+        for scheduler, level in zip(("none", "kyber"), levels, strict=True)
+    ]
+    found = compared(pd.concat(rows), between="label_scheduler", base="none")
+    assert [(row.by, row.verdict) for row in found.rows] == [
+        ({"disk": disk}, Verdict.SLOWER) for disk in "ab"
+    ]

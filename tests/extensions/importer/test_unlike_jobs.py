@@ -109,3 +109,16 @@ def test_a_version_that_writes_bare_options_reveals_ungrouped_jobs(tmp_path: Pat
     document = json.loads(result_of("fio-3.42/randrw-jsonplus", bs="8k"))
     _, opened = take(put(tmp_path / "r.json", json.dumps(document)), into=tmp_path / "c")
     assert "inconsistent-result" in {row["rule"] for row in opened.rows("findings")}
+
+
+@pytest.mark.parametrize(("bs", "block"), [("4k", 4096), ("16k", None)])
+def test_global_options_are_those_of_all_jobs(tmp_path: Path, bs: str, block: int | None) -> None:
+    """Of unlike jobs, a global block size if all bytes are whole blocks, and a global depth."""
+    shared = {"bs": bs, "iodepth": "8", "group_reporting": "1"}
+    document = json.loads(result_of("fio-3.33/randrw-jsonplus"))
+    document["jobs"][0]["job options"] = {"rw": "randread"}
+    document |= {"global options": shared}
+    put(tmp_path / "r.json", json.dumps(document))
+    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    row = opened.rows("summary")[0]
+    assert (row["rw"], row["block_bytes"], row["iodepth"]) == ("mixed", block, 8)

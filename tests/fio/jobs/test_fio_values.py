@@ -72,15 +72,6 @@ def test_each_kind_of_option_is_read_with_its_own_grammar(
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("size", "4KiB"), ("size", "1.5g"), ("runtime", "1min"), ("bs", " 8k"), ("iodepth", "16k")],
-)
-def test_likely_mistakes_are_reported(name: str, text: str) -> None:
-    """A reading that differs from a person's comes with a word about it."""
-    assert text in read_value(_option(name), text).surprise
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
     [
         ("size", "big"),
         ("size", "(4*1024)"),

@@ -205,18 +205,6 @@ def test_status_lines_before_a_document_do_not_hide_it() -> None:
     assert parse_output(text.replace("\n", "\r\n")).jobs == parse_output(text).jobs
 
 
-def test_a_truncated_document_after_a_complete_one_is_noted() -> None:
-    """The complete status document is the result, and the diagnostics tell of the cut one."""
-    text = text_of("fio-3.33/randtrim-null")
-    output = parse_output(text + "\n" + text[: len(text) // 2])
-    assert output.documents == 1
-    assert "cut off at line" in output.diagnostics
-    before = parse_output(text[: len(text) // 2] + "\n" + text)
-    assert before.jobs == output.jobs
-    assert "unreadable JSON" in before.diagnostics
-    assert "cut off" not in before.diagnostics
-
-
 @pytest.mark.parametrize("case", ["fio-3.33/randrw-jsonplus", "fio-2.2.10/interrupted"])
 def test_a_truncated_document_is_refused_with_its_position(case: str) -> None:
     """Cut at any byte, the output gives OutputError; only a lost final newline is harmless."""

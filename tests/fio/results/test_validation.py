@@ -72,13 +72,6 @@ def test_a_good_run_has_no_problems(version: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_jobs_one_after_another_have_no_problems(version: str) -> None:
-    """Each section is judged by itself."""
-    first, second = Expected("first", 1, (WRITE,)), Expected("second", 1, (READ,))
-    assert judge(f"{version}/stonewall-two-jobs", first, second) == ()
-
-
-@pytest.mark.parametrize("version", VERSIONS)
 def test_a_refused_option_is_reported_with_the_message_of_fio(version: str) -> None:
     """Without a result the exit status and stderr say why."""
     problems = judge(f"{version}/bad-option", Expected("r", 1, (READ,)))

@@ -24,6 +24,7 @@ from volbench.analyse.compare.comparison_groups import (
     ARM,
     groups_of,
     lay_out_cells,
+    pairing_columns,
     repeats_of,
     sides_between,
 )
@@ -173,6 +174,7 @@ def compare(
             rows, between, named=named, base=question.base, order=question.order
         )
         facts = [name for name in facts if name != between]
+        by += pairing_columns(rows, [between, *by], base)
     if not question.keep_invalid:
         arms = list(dict.fromkeys(rows["side"]))
         rows, excluded = without_invalid(rows, warnings)

@@ -60,6 +60,31 @@ def sides_between(
     return kept.loc[place.sort_values(kind="stable").index].reset_index(drop=True), first
 
 
+def pairing_columns(rows: pd.DataFrame, named: Sequence[str], base: str) -> list[str]:
+    """Return the labels, or the volume, in which imported results of one side differ.
+
+    Each of their values is compared with the same one of the base: other values are no repeats.
+
+    Args:
+        rows: with their ``side``.
+        named: columns that the question names.
+    """
+    if "import_folder" not in rows or rows["import_folder"].isna().any():
+        return []
+    labels = [str(name) for name in rows if str(name).startswith(LABEL_PREFIX)]
+    found: list[str] = []
+    for name in [*labels, "volume"]:
+        sides = rows.groupby("side")[name].unique()
+        of_base = {*sides[base]} if base in sides else set()
+        is_paired = any(
+            of_base.intersection(of_side) for side, of_side in sides.items() if side != base
+        )
+        is_decided = bool(found) and rows.groupby(found)[name].nunique().max() == 1
+        if name not in named and sides.map(len).max() > 1 and is_paired and not is_decided:
+            found.append(name)
+    return found
+
+
 def lay_out_cells(
     rows: pd.DataFrame, *, by: Sequence[str], between: str, named: str, base: str
 ) -> tuple[pd.DataFrame, list[str]]:

@@ -266,6 +266,8 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = (), has_places: boo
 
 def asked_rate(row: Row) -> str:
     """Return what fio was asked to keep, such as ``rate_iops=3000``; empty for nothing."""
+    if row.get("direction") == "other":  # I/O without a name, which no rate is asked of
+        return ""
     given = ((name, row.get(name)) for name in ASKED)
     return ", ".join(f"{name}={value}" for name, value in given if value not in {None, NOT_SET, ""})
 

@@ -30,7 +30,11 @@ from volbench.extensions.importer.run_names import (
     split_repeat,
 )
 from volbench.extensions.importer.scan_folders import ResultFile
-from volbench.extensions.importer.unlike_jobs import OF_EACH, is_unlike_group, merge_note
+from volbench.extensions.importer.unlike_jobs import (
+    differing_options,
+    is_unlike_group,
+    merge_note,
+)
 from volbench.fio.jobs.job_syntax import is_device, read_value
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.results.embedded_results import started_utc_s
@@ -141,7 +145,8 @@ def _of_unlike_jobs(
 ) -> ReportedOptions:
     """Return the options that all jobs of a group have: global ones that the last did not set."""
     mine = {name: text for name, text in shared.items() if name not in job.options}
-    names = {option.name for name in mine if (option := shipped_table().find(name))} - OF_EACH
+    names = {option.name for name in mine if (option := shipped_table().find(name))}
+    names -= differing_options(job, options)
     kept = {name: value for name, value in options.items() if name in names}
     merged = tuple(job.merged) or (plain_name(job), "and", "others")
     return ReportedOptions(

@@ -68,6 +68,21 @@ def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
     )
 
 
+def differing_options(job: JobResult, options: Mapping[str, str]) -> frozenset[str]:
+    """Return the options that may differ within a group, though they are set for all of it.
+
+    A queue depth is as likely that of all jobs as any global option; a block size if all bytes are
+    whole blocks of it.
+    """
+    block = options.get("bs", "")
+    is_of_all = block.isdecimal() and all(
+        totals.io_bytes == totals.total_ios * int(block)
+        for totals in job.directions
+        if totals.total_ios and totals.direction not in _OTHER_BLOCKS
+    )
+    return OF_EACH - {"iodepth", "bs" if is_of_all else "iodepth"}
+
+
 def merge_note(job: JobResult) -> str:
     """Return what fio merged into an entry, with each section where the output names them."""
     if job.merged:
