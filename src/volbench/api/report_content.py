@@ -176,8 +176,8 @@ def _figure(plot: Plot, *, without: Sequence[str]) -> ReportFigure:
 
     width_in = _PAGE_IN if is_wide(plot) else _HALF_PAGE_IN
     drawing = svg_text(draw(replace(plot, title="", answer="", caption=(), width_in=width_in)))
-    sentences = [words for words in plot.caption if words and not words.startswith("Campaign")]
-    caption = " ".join(f"{words.rstrip('.')}." for words in sentences if words not in without)
+    sentences = [words for words in plot.caption if words and words not in without]
+    caption = " ".join(f"{words.rstrip('.')}." for words in sentences)
     return ReportFigure(
         plot.title,
         plot.description,

@@ -30,7 +30,6 @@ _DEFAULTS = Options()
 ALL_RESPONSES = "iops,p99"  # What `plot all` draws over the design
 _PERCENTILE = re.compile(r"(?:c?lat_)?(p\d+)_s")  # Column of a chart
 _MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
-_MAX_CAMPAIGNS = 6  # Up to how many campaigns are named
 
 
 def build_plot(
@@ -126,7 +125,6 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
         "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
         _invalid(summary, every["findings"], shown),
         *(_not_shown(state, count) for state, count in left_out(summary).items()),
-        _campaigns(summary),
     ]
     own = plot.title or kind.title
     described = _described(kind, frames, data, options)
@@ -162,13 +160,6 @@ def _with_columns(options: Options, summary: pd.DataFrame) -> Options:
 def _constants(summary: pd.DataFrame) -> str:
     rows = measured(summary)
     return constants_words(design_of(plain_rows(rows[rows["direction"] != "sync"])))
-
-
-def _campaigns(summary: pd.DataFrame) -> str:
-    campaigns = [printable(str(name)) for name in summary["campaign"].dropna().unique()]
-    more = len(campaigns) - _MAX_CAMPAIGNS
-    names = ", ".join(campaigns[:_MAX_CAMPAIGNS]) + (f" and {more} more" if more > 0 else "")
-    return f"Campaign{'s' if len(campaigns) > 1 else ''} {names}" if campaigns else ""
 
 
 def _percentiles(plot: Plot) -> set[str]:

@@ -138,7 +138,7 @@ class Chart {
   toggle(keys, isShown) {
     for (const key of keys) this.hidden[isShown ? "delete" : "add"](key);
     for (const { drawing } of this.drawn.values()) {
-      for (const { key, renderer } of drawing.renderers) if (keys.includes(key)) renderer.visible = isShown;
+      for (const { key, renderer } of [...drawing.renderers, ...drawing.spans]) if (keys.includes(key)) renderer.visible = isShown;
     }
   }
 
@@ -207,13 +207,13 @@ function drawPanel(chart, panel, widthPx) {
     figure.add_layout(box);
   }
   /** @type {Drawing} */
-  const drawing = { panel, figure, looks, ends, renderers: [] };
+  const drawing = { panel, figure, looks, ends, renderers: [], spans: [] };
   addAxes(chart, drawing, { x: widthPx, y: height });
   for (const mark of panel.marks) {
     mark.formats ??= formatsOf(panel, mark);
     DRAWERS[mark.type](drawing, mark);
   }
-  for (const { key, renderer } of drawing.renderers) if (chart.hidden.has(key)) renderer.visible = false;
+  for (const { key, renderer } of [...drawing.renderers, ...drawing.spans]) if (chart.hidden.has(key)) renderer.visible = false;
   addZoom(drawing);
   return drawing;
 }

@@ -11,7 +11,7 @@ const SMALL = { text_font_size: "11.5px" };
  * One panel while it is drawn.
  * @typedef {{
  *   panel: any, figure: any, looks: Looks, ends: {x: [number, number], y: [number, number]},
- *   renderers: {key: string, mark: any, renderer: any}[],
+ *   renderers: {key: string, mark: any, renderer: any}[], spans: {key: string, renderer: any}[],
  * }} Drawing
  */
 
@@ -323,7 +323,7 @@ function addReferenceLine(drawing, mark) {
     const span = model("Span", { location: place, dimension: mark.axis === "x" ? "height" : "width", ...look });
     drawing.looks.paint(span, { line_color: mark.series });
     drawing.figure.add_layout(span);
-    drawing.renderers.push({ key: mark.series, mark, renderer: span });
+    drawing.spans.push({ key: mark.series, renderer: span });
   }
   if (mark.name) addLineName(drawing, mark, place);
 }
