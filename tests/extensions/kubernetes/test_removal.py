@@ -80,6 +80,9 @@ class Objects:
             self.kinds["PersistentVolume"].clear()
         return True
 
+    def give_up_soon(self) -> None:
+        """Need no time at all."""
+
     def kubectl(self, *words: str, is_namespaced: bool = True) -> str:
         """Return a command."""
         return " ".join(("kubectl", *(("-n", "n") if is_namespaced else ()), *words))

@@ -43,6 +43,7 @@ Manifest = dict[str, Any]  # An object of the API, or a part of one, as its JSON
 # The API server itself ends a request after 60 s; a healthy one answers within 1 s (its own SLO).
 # Noticed by: tests/extensions/kubernetes/test_faults.py, where it is stopped and started again.
 _TIMEOUT_S = 30.0
+_LAST_S = 2.0  # the same after a second Ctrl-C; no verdict depends on it
 # An API server that restarts is back within half a minute; denials of one that has just started,
 # before it knows its roles, end within seconds.
 # Noticed by: tests/test_cluster.py::test_failed_requests_are_retried_for_a_while
@@ -122,6 +123,7 @@ class Cluster:
         self._settings = client.configuration
         self.namespace = namespace
         self.context = context
+        self.timeout_s = _TIMEOUT_S  # of a request
         self.patience_s = 0.0  # how long a request is repeated that has failed for a while only
         self.denial_patience_s = 0.0  # the same for denied ones, if that is longer
         self._clock: tuple[datetime, float] | None = None  # of the server, and monotonic, at once
@@ -160,6 +162,11 @@ class Cluster:
                 f"there is no namespace {self.namespace}",
                 hint=f"list them: {self.kubectl('get', 'namespaces', is_namespaced=False)}",
             )
+
+    def give_up_soon(self) -> None:
+        """From now on, try each request once and for seconds: the user wants the end."""
+        self.patience_s = self.denial_patience_s = 0.0
+        self.timeout_s = _LAST_S
 
     def server_time(self) -> datetime:
         """Return the time by the API server's clock, whatever the clock of this machine says."""
@@ -379,7 +386,7 @@ class Cluster:
                 url,
                 headers={"Accept": "*/*", "Content-Type": media_type} | self._headers(),
                 body=None if body is None else json.dumps(body),
-                timeout=_TIMEOUT_S,
+                timeout=self.timeout_s,
                 retries=False,
             )
         except urllib3.exceptions.HTTPError as error:

@@ -90,7 +90,7 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
         left = disks if keep else _await_deletion(cluster, campaign, disks)
         count += sum(_delete_all(cluster, kind, campaign) for kind in _LAST_KINDS)
     except BaseException:
-        cluster.patience_s = 0
+        cluster.give_up_soon()
         click.echo(
             f"the removal of {campaign} has not ended: its pods, claims and volumes may be left "
             f"and cost money; to remove them:\n  {cluster.command('reap', campaign)}",

@@ -87,6 +87,8 @@ def removed_at_end(
     except BaseException as error:
         if isinstance(error, ConnectError):  # it was waited for long enough
             cluster.patience_s = 0
+        if isinstance(error, KeyboardInterrupt):
+            click.echo(f"stopping; another Ctrl-C leaves {campaign} on the cluster", err=True)
         if root is not None and _is_resumable(root, campaign):
             _print_remains(cluster, campaign, root)
             raise
