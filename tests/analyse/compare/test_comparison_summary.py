@@ -72,7 +72,11 @@ def test_an_inconclusive_workload_is_not_called_equal() -> None:
     assert (quiet.is_inconclusive, noisy.is_inconclusive) == (False, True)
     assert noisy.interval is not None
     assert noisy.interval.high > 10
-    assert "to more than 10x, the widest of 2 workloads; 1 inconclusive)" in answer
+    assert "to more than 10x, the widest of 2 workloads; 1 inconclusive" in answer
+    wide = jobs({"randread1": 1000.0}, repeats=3).assign(iops=[500.0, 1000.0, 2000.0])
+    [answer] = headlines(compared(wide, wide.assign(iops=wide["iops"] * 1.3)))
+    assert answer.startswith("B against A, iops: looks 30 % faster, but ")
+    assert "more repeats" in answer
 
 
 @pytest.mark.parametrize(("level", "words"), [(0.99979, "over 99.9 % CI"), (0.988, "98.8 % CI")])

@@ -191,12 +191,6 @@ def test_no_seed_is_added_beside_the_seed_of_a_profile() -> None:
         assert len(re.findall(r"^(?:all)?rand(?:repeat|seed)=", text, re.MULTILINE)) == 1
 
 
-def test_seed_zero_is_never_rendered() -> None:
-    """The seed is a factor in fio, so 0 would send all numjobs to the same offsets."""
-    run = run_on("/mnt/d").model_copy(update={"seed": 0})
-    assert "\nrandseed=1\n" in render(run)
-
-
 @pytest.mark.parametrize(("sample_s", "line"), [(0.5, "500"), (0.0001, "1"), (60, "60000")])
 def test_logs_are_always_averaged(sample_s: float, line: str) -> None:
     """However short the sample, fio never logs every single I/O."""

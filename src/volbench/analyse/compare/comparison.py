@@ -62,6 +62,9 @@ _IF_INVALID = (
 # Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
 # Noticed by: test_comparison_summary.py::test_interval_limits_beyond_10x_are_rounded
 _MAX_END = 10
+# Upper over lower end of an interval that leaves a difference open.
+# Noticed by: test_comparison_summary.py::test_an_inconclusive_workload_is_not_called_equal
+_WIDE = 2.0
 
 
 @dataclass(frozen=True)
@@ -489,13 +492,20 @@ def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
     of_many = f", the widest of {len(rows)} workloads" if len(rows) > 1 else ""
     ends = _ends(widest.interval.low, widest.interval.high) if widest.interval else ""
     noisy = sum(row.is_inconclusive for row in rows)
-    if noisy == len(rows):
-        return "inconclusive", f"{rows[0].kind} ({_level(widest)} {ends}{of_many})"
-    left_open = f"; {noisy} inconclusive" if noisy else ""
+    size = _common_size(rows) if noisy or _width(widest) > _WIDE else ""
+    decides = "; more repeats of both in one campaign would decide" if size else ""
+    left_open = f"; {noisy} inconclusive" if 0 < noisy < len(rows) else ""
     return (
-        "no significant difference",
-        f"{rows[0].kind} ({_level(widest)} {ends}{of_many}{left_open})",
+        f"{size}{'inconclusive' if noisy == len(rows) else 'no significant difference'}",
+        f"{rows[0].kind} ({_level(widest)} {ends}{of_many}{left_open}{decides})",
     )
+
+
+def _common_size(rows: Sequence[Compared]) -> str:
+    """Return how much faster, or slower, all workloads of a kind were; empty if not alike."""
+    ratios = [row.ratio for row in rows]
+    is_alike = min(ratios) > 1 or max(ratios) < 1  # never true for NaN
+    return f"looks {_range_words(ratios, rows[0].measure)}, but " if is_alike else ""
 
 
 def _width(row: Compared) -> float:
