@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from volbench.api.measured_workloads import profile_on, volumes_on
 from volbench.cli.configuration import say_what_is_configured
@@ -26,6 +25,7 @@ from volbench.cli.options import (
     completed_by,
     examples,
     flag,
+    given_option,
     on_option,
     option_group,
     schema_option,
@@ -303,21 +303,13 @@ def _unpromised(plan: Campaign) -> Iterator[str]:
 
 def _refuse_options_of_measuring() -> None:
     """Refuse options that change nothing about campaigns that exist."""
-    context = click.get_current_context()
-    flags = {
-        "volume_type": "--type",
-        "audit_s": "--for",
-        "has_writes": "--write",
-        "scratch_size": "--scratch-size",
-        "settings": "--set",
-    }
-    for name, text in flags.items():
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise InputError(
-                f"{text} has no effect on campaigns that exist: they are judged by the limits of"
-                " their profiles and inventories",
-                hint="leave it out, or measure anew with --on",
-            )
+    names = ("volume_type", "audit_s", "has_writes", "scratch_size", "settings")
+    if option := given_option(*names):
+        raise InputError(
+            f"{option} has no effect on campaigns that exist: they are judged by the limits of"
+            " their profiles and inventories",
+            hint="leave it out, or measure anew with --on",
+        )
 
 
 def _audit_jobs(audit_s: float, *, has_writes: bool) -> Iterator[tuple[str, dict[str, str]]]:

@@ -166,7 +166,8 @@ def show_plan(prepared: Prepared, table_output: TableOutput) -> None:
 
     runs = prepared.campaign.runs
     expected = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
-    table_output.write(runs_table(prepared.campaign, expected_s=expected))
+    is_brief = table_output.is_brief and not table_output.is_wide
+    table_output.write(runs_table(prepared.campaign, expected_s=expected, is_brief=is_brief))
     for absent in prepared.campaign.absent:
         click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
     print_notes(prepared)

@@ -19,6 +19,7 @@ PROFILE_COLUMNS: tuple[Column[Row], ...] = (
     Column("jobs", is_right=True),
     Column("description", lambda row: first_sentence(text(row, "description")), is_folded=True),
 )
+_MANY_RUNS = 20  # In a plan, above which it has a row for each workload
 _NAMES_SHOWN = 3  # Names that a cell lists before it counts the others
 
 
@@ -72,11 +73,14 @@ def profiles_table(index: Sequence[Row]) -> Table[Row]:
     return Table("profiles", PROFILE_COLUMNS, index)
 
 
-def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[Row]:
+def runs_table(
+    campaign: Campaign, *, expected_s: Mapping[str, float], is_brief: bool = False
+) -> Table[Row]:
     """Return the plan, a row for each run in the order in which they run.
 
     Args:
         expected_s: run id to its expected length; n/a where it is not known.
+        is_brief: whether many runs are a row for each workload, with their number.
     """
     volumes = {f"{run.volume.role}: {run.volume.target}" for run in campaign.runs}
     volume = Column[Row]("volume", lambda row: f"{row['role']}: {row['volume']}", priority=3)
@@ -89,7 +93,7 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
         Column("options", _options, priority=2, is_folded=True),
         quantity("expected_s", "time"),
     ]
-    rows = [
+    rows: list[Row] = [
         {
             "place": index,
             "run": run.id,
@@ -105,7 +109,23 @@ def runs_table(campaign: Campaign, *, expected_s: Mapping[str, float]) -> Table[
         for index, run in enumerate(campaign.runs, start=1)
     ]
     notes = [f"volume of all runs: {only}" for only in volumes if len(volumes) == 1]
+    if is_brief and len(rows) > _MANY_RUNS:
+        workloads: dict[str, list[Row]] = {}
+        for row in rows:
+            parts = (row["job"], row["role"], row["volume"], row["phase"], _options(row))
+            workloads.setdefault(str(parts), []).append(row)
+        rows = [_workload(own) for own in workloads.values()]
+        columns = [Column("job", priority=IDENTITY), *columns[3:-1]]
+        notes.append("--wide shows each run")
+        columns += [Column("runs", priority=1, is_right=True), quantity("expected_s", "time")]
     return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign)])
+
+
+def _workload(rows: Sequence[Row]) -> dict[str, object]:
+    """Return a row for several runs of a workload: their number, and the time of all of them."""
+    known_s = [time_s for row in rows if isinstance(time_s := row["expected_s"], float)]
+    whole_s = sum(known_s) if len(known_s) == len(rows) else None
+    return {**rows[0], "runs": len(rows), "expected_s": whole_s}
 
 
 def brief_options(options: Mapping[str, str]) -> str:
