@@ -15,6 +15,7 @@ from volbench.cli.configuration import unless_targets_are_given
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     PATH,
+    Decorator,
     Quantity,
     examples,
     flag,
@@ -57,8 +58,6 @@ LIMIT = click.option(
     help="Only these hosts: a group, a host, a range, or a pattern such as vm*.",
 )
 
-_POLICY_FORM = "all|quorum:N|best-effort[,TIME]"
-
 
 def _parse_policy(text: str) -> StartPolicy | None:
     from volbench.api.campaign_drive import parse_policy
@@ -66,30 +65,25 @@ def _parse_policy(text: str) -> StartPolicy | None:
     return parse_policy(text) if text else None
 
 
-# Default: that of a new campaign
-POLICY = headed(
-    "Hosts",
-    click.option(
-        "--policy",
-        type=Quantity("POLICY", _parse_policy),
-        default="all",
-        show_default=True,
-        metavar=_POLICY_FORM,
-        help="How many clients must be ready for a step to start, and how long they wait for a "
-        "client whose host has stopped answering (default: 2m).",
-    ),
-)
+def _policy_option(default: str, text: str) -> Decorator:
+    kind = Quantity("POLICY", _parse_policy)
+    form = "all|quorum:N|best-effort[,TIME]"
+    option = click.option(
+        "--policy", type=kind, default=default, show_default=bool(default), metavar=form, help=text
+    )
+    return headed("Hosts", option)
 
-OWN_POLICY = headed(
-    "Hosts",
-    click.option(
-        "--policy",
-        type=Quantity("POLICY", _parse_policy),
-        default="",
-        metavar=_POLICY_FORM,
-        help="How many clients must be reachable to continue, and how long they wait for silent "
-        "ones. Default: the policy of the campaign, and 2m.",
-    ),
+
+# Of a new campaign
+POLICY = _policy_option(
+    "all",
+    "How many clients must be ready for a step to start, and how long they wait for a client whose "
+    "host has stopped answering (default: 2m).",
+)
+OWN_POLICY = _policy_option(
+    "",
+    "How many clients must be reachable to continue, and how long they wait for silent ones. "
+    "Default: the policy of the campaign, and 2m.",
 )
 
 
@@ -194,23 +188,20 @@ class HostSelection:
 
 def _refuse_typo(text: str) -> None:
     """Refuse a host that is a file here, and a file that is not there but is a host."""
+    from volbench.execute.ssh.ssh_config import SshConfig
     from volbench.plan.inventory import named_volume
 
     path = text.rpartition("=")[2]
     first, _, rest = path.partition("/")
     if named_volume(text) and Path(path).exists():
         hint = f"write ./{path} for the file"
-    elif not named_volume(text) and first and not Path(first).exists() and _is_host(first):
+    elif not (named_volume(text) or Path(first).exists()) and (
+        "@" in first or first in SshConfig().names
+    ):
         hint = f"write {first}:/{rest} for the host, ./{path} for a new file"
     else:
         return
     raise InputError(f"{path} may be a host or a file", hint=hint)
-
-
-def _is_host(name: str) -> bool:
-    from volbench.execute.ssh.ssh_config import SshConfig
-
-    return "@" in name or name in SshConfig().names
 
 
 # Options that select hosts, as the keyword `where`

@@ -21,7 +21,6 @@ from volbench.cli.options import (
     EXPECT,
     KEEP_FILES,
     SETTINGS,
-    Decorator,
     Quantity,
     examples,
     names_option,
@@ -61,17 +60,6 @@ def parse_scratch_size(text: str) -> str:
     return text
 
 
-def size_option(text: str) -> Decorator:
-    """Return the option of the size that is used, with its help."""
-    scratch_size = Quantity("SIZE", parse_scratch_size)
-    return click.option("--size", default="", type=scratch_size, metavar="SIZE", help=text)
-
-
-SIZE = size_option(
-    "Size of the scratch file, or of the part of a device.  [default: 1g, or the whole device]"
-)
-
-
 _WORKLOADS = option_group(
     "workloads",
     Workloads,
@@ -93,7 +81,13 @@ _WORKLOADS = option_group(
         metavar="N",
         help="Jobs in parallel.",
     ),
-    SIZE,
+    click.option(
+        "--size",
+        default="",
+        type=Quantity("SIZE", parse_scratch_size),
+        help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
+        "device]",
+    ),
     click.option(
         "--runtime",
         "runtime_s",
@@ -182,7 +176,12 @@ def measure(
         from volbench.present.terminal.conclusion import conclusion
 
         opened = open_campaigns(ended.layout.root)
-        for line in conclusion(opened, folder=ended.layout.root, expected=ended.verdicts):
+        for line in conclusion(
+            opened,
+            folder=ended.layout.root,
+            expected=ended.verdicts,
+            has_answer=not table_output.is_for_people,
+        ):
             table_output.note(line)
         try:
             for picture in _pictures(opened):

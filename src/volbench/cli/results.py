@@ -101,6 +101,17 @@ def show_results(
     return verdicts
 
 
+def say_closing(layout: Layout, table_output: TableOutput) -> None:
+    """Print the most important warning and the next command to people."""
+    from volbench.api.many_campaigns import open_campaigns
+    from volbench.present.terminal.conclusion import closing
+
+    if table_output.is_for_people and not is_quiet():
+        opened = open_campaigns(layout.root)
+        for line in closing(opened.results(), opened.rows("findings"), layout.root):
+            table_output.note(line)
+
+
 def _in_one_line(opened: Dataset, verdicts: Sequence[Verdict]) -> str:
     """Return the answer of a campaign, and what its expectations or warnings say of it."""
     from volbench.model.campaign.planned_run import RunState

@@ -37,7 +37,7 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.profiles import texts_of
-from volbench.cli.results import reported_errors
+from volbench.cli.results import reported_errors, say_closing
 from volbench.cli.start import StartOptions, carry_out, start_options
 from volbench.errors import InputError, quoted
 from volbench.store.layout import FIO_OUTPUT, Layout
@@ -203,6 +203,7 @@ def run(
             f"compare with: volbench compare {quoted(like)} {quoted(request.into)}", err=True
         )
     if ended is not None:
+        say_closing(ended.layout, table_output)
         for path in json_outputs(executor, profiles):
             _copy_result(ended.layout, path)
         with reported_errors(table_output):

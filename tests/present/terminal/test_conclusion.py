@@ -57,10 +57,14 @@ def sentences(
     return concluded(rows, findings=findings, verdicts=verdicts)
 
 
-def test_a_valid_measurement_has_its_rate() -> None:
+def test_a_valid_measurement_has_its_rate_and_the_next_command() -> None:
     """The median of the repeats, with the lowest and the highest."""
-    _, rate, *_ = sentences()
+    _, rate, *_, warning, following = sentences()
     assert "96.2k IOPS (median of 3, 96.2k), 394 MB/s" in rate
+    assert (warning, following) == ("No warnings.", "Next: volbench report out")
+    *_, warning, following = sentences(invalid=(1, 2), two_kinds=(1, 2, 3))
+    assert warning == "Invalid (2 of 3 runs): All reads were of never-written blocks."
+    assert following == "Next: volbench check out"
 
 
 def test_the_answer_and_the_sync_come_first() -> None:

@@ -112,12 +112,12 @@ def runs_table(
     if is_brief and len(rows) > _MANY_RUNS:
         workloads: dict[str, list[Row]] = {}
         for row in rows:
-            parts = (row["job"], row["role"], row["volume"], row["phase"], _options(row))
-            workloads.setdefault(str(parts), []).append(row)
+            parts = [row[name] for name in ("job", "role", "volume", "phase")]
+            workloads.setdefault(f"{parts} {_options(row)}", []).append(row)
         rows = [_workload(own) for own in workloads.values()]
-        columns = [Column("job", priority=IDENTITY), *columns[3:-1]]
+        count = Column[Row]("runs", priority=1, is_right=True)
+        columns = [Column("job", priority=IDENTITY), *columns[3:-1], count, columns[-1]]
         notes.append("--wide shows each run")
-        columns += [Column("runs", priority=1, is_right=True), quantity("expected_s", "time")]
     return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign)])
 
 

@@ -39,23 +39,24 @@ class Frames(Results, Protocol):
         """Return the summary with what is known of hosts and volumes."""
 
 
-def conclusion(dataset: Frames, *, folder: Path, expected: Sequence[Verdict] = ()) -> list[str]:
+def conclusion(
+    dataset: Frames, *, folder: Path, expected: Sequence[Verdict] = (), has_answer: bool = True
+) -> list[str]:
     """Return the conclusion, a fact to a line.
 
-    The answers to expectations come first, then what was measured, what was left out and why, and
-    the warnings.
+    The answers come first, unless they are printed with a table, then what was left out and why,
+    and the warnings.
     """
     rows = dataset.results()
     findings = dataset.rows("findings")
     design = design_of(rows)
     lines = [
-        expectation_words(expected),
-        *answer_of(dataset, rows),
+        *([expectation_words(expected), *answer_of(dataset, rows)] if has_answer else []),
         *(_comparison(dataset, design) if design.compared in _COMPARED else ()),
         *_rejected(design, findings),
         *_two_latencies(design, findings),
         *_steadiness(dataset, rows),
-        _warnings(rows, findings, folder),
+        *closing(rows, findings, folder),
     ]
     return [line for line in lines if line]
 
@@ -120,20 +121,22 @@ def _steadiness(dataset: Results, rows: Sequence[Row]) -> Iterator[str]:
         yield f"Steady: {steady} of {count}{f' ({others})' if others else ''}."
 
 
-def _warnings(rows: Sequence[Row], findings: Sequence[Row], folder: Path) -> str:
-    """Return how many runs have warnings, by rule."""
+def closing(rows: Sequence[Row], findings: Sequence[Row], folder: Path) -> list[str]:
+    """Return the most important warning of a campaign, and the command that says more."""
     runs = {row["run"] for row in rows}
-    heavy = {
-        (finding["run"], finding["rule"])
-        for finding in findings
-        if finding["run"] in runs and finding["severity"] != Severity.NOTE.value
-    }
-    if not heavy:
-        return "No warnings."
-    counts = Counter(str(rule) for _, rule in heavy)
-    names = ", ".join(f"{rule} {count}" for rule, count in counts.most_common())
-    affected = len({run for run, _ in heavy})
-    return f"Runs with warnings: {affected} ({names}); see volbench check {quoted(folder)}"
+    kinds: dict[tuple[bool, object], list[Row]] = {}  # by whether it is invalid, and the rule
+    for finding in findings:
+        if finding["run"] in runs and finding["severity"] != Severity.NOTE.value:
+            key = finding["severity"] == Severity.INVALID.value, finding["rule"]
+            kinds.setdefault(key, []).append(finding)
+    if not kinds:
+        return ["No warnings.", f"Next: volbench report {quoted(folder)}"]
+    (is_invalid, _), first = max(kinds.items(), key=lambda each: (each[0][0], len(each[1])))
+    count = f"{len({finding['run'] for finding in first})} of {len(runs)} runs"
+    sentence = text(first[0], "message").partition(". ")[0].removesuffix(".")
+    more = f" {counted_noun(len(kinds) - 1, 'more kind')}." if len(kinds) > 1 else ""
+    kind = "Invalid" if is_invalid else "Warning"
+    return [f"{kind} ({count}): {sentence}.{more}", f"Next: volbench check {quoted(folder)}"]
 
 
 def _comparison(dataset: Frames, design: Design) -> Sequence[str]:

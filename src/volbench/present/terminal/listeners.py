@@ -22,10 +22,9 @@ _MAX_SILENT = 5
 
 
 class PlainProgress:
-    """A line when a run ends, and one a minute, for logs and pipes.
+    """A line when a run ends, or also starts, and one a minute, for logs and pipes.
 
     Args:
-        has_starts: whether there is a line when a run starts, too.
         clock: monotonic, in seconds.
     """
 
