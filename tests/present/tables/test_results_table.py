@@ -158,11 +158,10 @@ def test_the_plan_is_listed_in_order() -> None:
     assert "1m 05s" in text
     assert "seed 7" in text
     many = campaign_of(*[run_of("a")] * 21, run_of("b"))
-    rows = runs_table(many, expected_s={"001-a-r1": 2.0}, is_brief=True).rows
-    assert [(row["job"], row["runs"], row["expected_s"]) for row in rows] == [
-        ("a", 21, 42.0),
-        ("b", 1, None),
-    ]
+    table = printed(runs_table(many, expected_s={"001-a-r1": 2.0}, is_brief=True))
+    first, second = (line.split() for line in table.splitlines()[2:4])
+    assert (first[0], *first[-2:]) == ("a", "21", "42s")
+    assert (second[0], *second[-2:]) == ("b", "1", "n/a")
 
 
 def test_the_plan_distinguishes_sections() -> None:

@@ -54,11 +54,9 @@ def hosts_table(inventory: Inventory) -> Table[Any]:
 
 def groups_of_hosts(inventory: Inventory) -> dict[str, list[str]]:
     """Return host to the groups it is in."""
-    groups: dict[str, list[str]] = {host.name: [] for host in inventory.hosts}
-    for group, names in inventory.groups.items():
-        for name in names:
-            groups[name].append(group)
-    return groups
+    groups = inventory.groups.items()
+    names = [host.name for host in inventory.hosts]
+    return {name: [group for group, members in groups if name in members] for name in names}
 
 
 def _address(host: Host) -> str:

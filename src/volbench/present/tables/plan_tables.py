@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from volbench.present.formatting import Row, first_sentence, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
@@ -46,12 +47,9 @@ def profile_table(profile: Profile) -> Table[Row]:
         }
         for job in profile.jobs
     ]
-    title = f"{profile.name}: {_description(profile)}" if profile.description else profile.name
+    description = " ".join(profile.description.split())
+    title = f"{profile.name}: {description}" if description else profile.name
     return Table(profile.name, columns, rows, title=title)
-
-
-def _description(profile: Profile) -> str:
-    return " ".join(profile.description.split())
 
 
 def _known_values(options: Mapping[str, str | None]) -> dict[str, str]:
@@ -110,22 +108,19 @@ def runs_table(
     ]
     notes = [f"volume of all runs: {only}" for only in volumes if len(volumes) == 1]
     if is_brief and len(rows) > _MANY_RUNS:
-        workloads: dict[str, list[Row]] = {}
+        workloads: dict[str, dict[str, Any]] = {}
         for row in rows:
-            parts = [row[name] for name in ("job", "role", "volume", "phase")]
-            workloads.setdefault(f"{parts} {_options(row)}", []).append(row)
-        rows = [_workload(own) for own in workloads.values()]
+            key = " ".join(
+                [*(str(row[name]) for name in ("job", "volume", "phase")), _options(row)]
+            )
+            whole = workloads.setdefault(key, {**row, "runs": 0, "expected_s": 0.0})
+            whole["runs"] += 1
+            whole["expected_s"] += expected_s.get(str(row["run"]), math.nan)
+        rows = [*workloads.values()]
         count = Column[Row]("runs", priority=1, is_right=True)
         columns = [Column("job", priority=IDENTITY), *columns[3:-1], count, columns[-1]]
         notes.append("--wide shows each run")
     return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign)])
-
-
-def _workload(rows: Sequence[Row]) -> dict[str, object]:
-    """Return a row for several runs of a workload: their number, and the time of all of them."""
-    known_s = [time_s for row in rows if isinstance(time_s := row["expected_s"], float)]
-    whole_s = sum(known_s) if len(known_s) == len(rows) else None
-    return {**rows[0], "runs": len(rows), "expected_s": whole_s}
 
 
 def brief_options(options: Mapping[str, str]) -> str:

@@ -41,9 +41,8 @@ def _time(estimate: Estimate) -> str:
         rate = format_rate(FILL_BYTES_PER_S)
         text += f", of which {_spoken(estimate.fill_s)} to fill files and volumes at {rate}"
     further = ["write-back of cached data"] * estimate.is_cached
-    further += (
-        [f"{counted_noun(estimate.untimed, 'run')} of unknown duration"] if estimate.untimed else []
-    )
+    if estimate.untimed:
+        further.append(f"{counted_noun(estimate.untimed, 'run')} of unknown duration")
     *others, last = further or [""]
     ending = f"{', '.join(others)} and {last}" if others else last
     return f"{text}, plus {ending}" if ending else text
@@ -75,11 +74,8 @@ def came_from(campaign: Campaign) -> str:
     if not campaign.is_imported:
         return ""
     results, logs = _files(campaign)
-    counts = [
-        counted_noun(len(files), noun)
-        for files, noun in ((results, "result file"), (logs, "log"))
-        if files
-    ]
+    parts = (results, "result file"), (logs, "log")
+    counts = [counted_noun(len(files), noun) for files, noun in parts if files]
     return (
         f"Imported results: measured outside volbench, imported at"
         f" {instant(campaign.created_utc)} from {' and '.join(counts)}."
@@ -92,8 +88,7 @@ def sources(campaign: Campaign) -> str:
     names = results or logs
     if not names:
         return ""
-    more = len(names) - NAMED_FILES
-    rest = f" and {more} more" if more > 0 else ""
+    rest = f" and {len(names) - NAMED_FILES} more" if len(names) > NAMED_FILES else ""
     return f"Files: {', '.join(names[:NAMED_FILES])}{rest}."
 
 
@@ -106,8 +101,5 @@ def _files(campaign: Campaign) -> tuple[list[str], list[str]]:
             first = 0 if run.imported.read_as else 1
             results += run.imported.files[:first]
             logs += run.imported.files[first:]
-    return _places(results), _places(logs)
-
-
-def _places(files: Iterable[SourceFile]) -> list[str]:
-    return list(dict.fromkeys(file.source for file in files))
+    places, of_logs = (dict.fromkeys(file.source for file in files) for files in (results, logs))
+    return [*places], [*of_logs]

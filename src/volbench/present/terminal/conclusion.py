@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from volbench.analyse.compare.expected_bounds import Verdict
 
-_TWO_LATENCIES = "two-latencies"  # Rule on I/Os of two kinds
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
 _COMPARED = frozenset({"arm", "volume", "host"})
 # Facts by which hosts differ, so that they do not make their comparison invalid
@@ -89,7 +88,7 @@ def _two_latencies(design: Design, findings: Sequence[Row]) -> Iterator[str]:
         found = [
             finding
             for finding in findings
-            if finding["rule"] == _TWO_LATENCIES
+            if finding["rule"] == "two-latencies"
             and finding["run"] in runs
             and finding["direction"] == row["direction"]
         ]

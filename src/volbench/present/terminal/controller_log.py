@@ -103,7 +103,7 @@ def logged_listener(
             listeners += [] if events is None else [events]
             yield LoggedListener(
                 log,
-                [PlainProgress(stream, has_starts=True), HostLogs(layout), *more],
+                [PlainProgress(stream, starts=True), HostLogs(layout), *more],
                 listeners,
                 complete,
             )

@@ -29,14 +29,10 @@ class PlainProgress:
     """
 
     def __init__(
-        self,
-        stream: TextIO | TextIOBase,
-        *,
-        has_starts: bool = False,
-        clock: Clock = time.monotonic,
+        self, stream: TextIO | TextIOBase, *, starts: bool = False, clock: Clock = time.monotonic
     ) -> None:
         self._stream = stream
-        self._has_starts = has_starts
+        self._starts = starts
         self._tally = Tally(clock)
         self._wrote_s = clock()
 
@@ -46,7 +42,7 @@ class PlainProgress:
         self._tally.note(event)
         if isinstance(event, RunEnded) and line is not None and (left_s := self._tally.left_s()):
             line = (*line, (f"; about {format_duration(round(left_s))} left", ""))
-        if isinstance(event, RunStarted) and self._has_starts:
+        if isinstance(event, RunStarted) and self._starts:
             expected_s = self._tally.total_s(event.run.id)
             word = "about" if event.run.until is None else "at most"
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""
@@ -70,9 +66,8 @@ def _progress_words(tally: Tally) -> str:
         for seen in tally.active.values()
         if seen.progress.silent_s >= _SILENT_S
     ]
-    runs = counted_noun(tally.total, "run")
-    progress = f"{tally.ended} of {runs} ended, {len(tally.active)} running{left}"
-    return "; ".join([progress, *silent[:_MAX_SILENT]])
+    ended = f"{tally.ended} of {counted_noun(tally.total, 'run')} ended"
+    return "; ".join([f"{ended}, {len(tally.active)} running{left}", *silent[:_MAX_SILENT]])
 
 
 @contextmanager
