@@ -17,13 +17,15 @@ READS = ("--name=reads", "--rw=randread", "--bs=4k", "--size=1m")
 def test_a_command_of_fio_is_a_campaign(
     volbench: Volbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It runs in the current directory, as fio does, and the campaign keeps the command."""
-    argv = ["volbench", "run", "-o", "out", "--", "fio", *READS, "--eta=never"]
+    """It runs in the current directory, keeps the command, and is named after its first job."""
+    argv = ["volbench", "run", "--", "fio", *READS, "--eta=never"]
     monkeypatch.setattr("sys.argv", argv)
     done = volbench(*argv[1:])
     assert done.returncode == 0, done.stderr
     assert "left out: --eta" in done.stderr
-    campaign = read_campaign(tmp_path / "out")[1].campaign
+    (folder,) = (tmp_path / "volbench-results").iterdir()
+    assert folder.name.startswith("reads-")
+    campaign = read_campaign(folder)[1].campaign
     assert [run.job for run in campaign.runs] == ["reads"]
     assert campaign.runs[0].volume.target == str(tmp_path)
     assert campaign.command[-5:] == (*READS, "--eta=never")
@@ -60,12 +62,6 @@ def test_a_command_is_taken_as_it_is_pasted(volbench: Volbench, words: tuple[str
     done = volbench("run", "--dry-run", "--json", *words)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[0]["job"] == "reads"
-
-
-def test_the_folder_is_named_after_the_job(volbench: Volbench, tmp_path: Path) -> None:
-    """The first --name of a command names the campaign folder."""
-    assert volbench("run", "--", "fio", *READS).returncode == 0
-    assert [path.name[:6] for path in (tmp_path / "volbench-results").iterdir()] == ["reads-"]
 
 
 @pytest.mark.root
