@@ -23,6 +23,7 @@ Row = Mapping[str, object]
 # Fastest over slowest repeat from which they are not of one workload: on shared volumes, repeats
 # differ by some 20 %. Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
 MIN_REPEAT_RATIO = 2.0
+_UNNAMED = "unnamed"  # A name that says nothing that others do not say
 NAME = "name"  # Factor of what names of jobs, sections and folders say beside everything else
 # Core of a workload, in the order in which its parts are named
 WORKLOAD = ("rw", "direction", "block_bytes", "iodepth", "numjobs", "rwmixread", "direct")
@@ -375,16 +376,16 @@ def _separating_names(
         if any(len(set(of_side)) > 1 for of_side in texts.values()):
             for side, places in sides.items():
                 for place, text in zip(places, texts[side], strict=True):
-                    names[place] = text or "unnamed"
+                    names[place] = text or _UNNAMED
     return _without_common_words(names)
 
 
 def _without_common_words(names: Sequence[str | None]) -> list[str | None]:
     """Return names of several words without those that all names have."""
     words = [name.split() for name in names if name]
-    common = set(words[0]).intersection(*words[1:]) if words else set()
+    common = set(words[0]).intersection(*words[1:]) if len({*names} - {None}) > 1 else set()
     return [
-        name and (" ".join(word for word in name.split() if word not in common) or name)
+        name and (" ".join(word for word in name.split() if word not in common) or _UNNAMED)
         for name in names
     ]
 
