@@ -69,7 +69,9 @@ def test_processes_at_the_same_time_are_one_result_with_their_sum(tmp_path: Path
 )
 def test_parts_of_a_volume_are_that_volume(tmp_path: Path, other: dict[str, str]) -> None:
     """A partition, or one disk of several, is measured beside the whole; also by another load."""
-    imported(tmp_path, a=process(1000), b=process(1500, options=other))
+    found = imported(tmp_path, a=process(1000), b=process(1500, options=other))
+    named = {"/dev/nvme0n1", *other.get("filename", "/dev/nvme0n1").split(":")}
+    assert set(found["volume"]) == {":".join(sorted(named))}
     _, opened = take(tmp_path / "in", into=tmp_path / "d")
     assert {run.imported.beside for run in opened.campaign.runs if run.imported} == {1}
 

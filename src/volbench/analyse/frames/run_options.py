@@ -8,6 +8,7 @@ from operator import mul
 
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.metadata import option_matters, option_value
+from volbench.units import natural_order
 
 # Columns of the summary that are added up over processes at the same time
 _ADDED = ("iops", "bw_bytes_per_s", "total_ios", "io_bytes", "numjobs")
@@ -77,14 +78,15 @@ def _sum_of(members: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
     """Return the sum of several rows: of latencies only the mean and the maximum are known."""
     first = members[0]
     unknown = {name: None for name in first if name.startswith(("lat_", "slat_", "clat_", "iops_"))}
-    volumes = sorted({str(row["volume"]) for row in members}, key=len)
+    parts = {part for row in members for part in str(row["volume"]).split(":")}
     numbers = {name: _known(members, name) for name in (*_ADDED, "lat_mean_s", "lat_max_s")}
     ios = numbers["total_ios"]
     sums = {name: sum(numbers[name]) for name in _ADDED if numbers[name]}
     if ios and len(ios) == len(numbers["lat_mean_s"]):
         sums["lat_mean_s"] = math.fsum(map(mul, numbers["lat_mean_s"], ios)) / sum(ios)
         sums["lat_max_s"] = max(numbers["lat_max_s"])
-    return {**first, **unknown, **sums, "volume": volumes[-1], "client": None}
+    volume = ":".join(sorted(parts, key=natural_order))
+    return {**first, **unknown, **sums, "volume": volume, "client": None}
 
 
 def _known(rows: Sequence[Mapping[str, object]], name: str) -> list[float]:
