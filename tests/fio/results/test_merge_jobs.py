@@ -89,12 +89,6 @@ def test_different_sections_are_never_added_up(version: str) -> None:
     assert merge_jobs(jobs) == jobs
 
 
-def test_the_same_name_in_another_group_is_another_section() -> None:
-    """A name alone does not make entries numjobs of each other."""
-    jobs = (clone([1]), replace(clone([2]), groupid=1))
-    assert merge_jobs(jobs) == jobs
-
-
 def test_pooled_numbers_are_those_of_all_samples() -> None:
     """Mean, deviation, extremes and percentiles equal those of the joined samples."""
     first, second = [3, 5, 9, 9, 100], [1, 7, 7]

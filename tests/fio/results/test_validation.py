@@ -170,13 +170,6 @@ def test_messages_of_fio_count_even_with_exit_status_0(line: str) -> None:
     assert judge_output(replace(finished(), diagnostics=line)) == (f"fio reported: {line}",)
 
 
-def test_a_repeated_message_of_fio_is_reported_once() -> None:
-    """What stands on stderr stands in fio's output file too, which makes no second problem."""
-    line = "fio: pid=4711, got signal=9"
-    output = replace(finished(), diagnostics=line)
-    assert judge_output(output, stderr=line) == (f"fio reported: {line}",)
-
-
 def test_a_truncated_last_document_is_a_problem() -> None:
     """A status document before a cut result is not the result."""
     text = (CASES / "fio-3.33/fsync-latency/stdout").read_text()
