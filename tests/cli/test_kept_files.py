@@ -44,6 +44,7 @@ def profile(folder: Path, options: str) -> str:
         "rw: write, ioengine: falloc, offset: 170m, size: 1m",
         "rw: write, fill_device: 1, size: 1m",
         "rw: write, file_append: 1, size: 1m",
+        "rw: write, bs: 512, filesize: 512, nrfiles: 32000, openfiles: 9",
     ],
 )
 def test_a_filesystem_is_never_filled(

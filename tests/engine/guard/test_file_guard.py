@@ -49,6 +49,7 @@ def test_a_file_of_our_own_passes(folder: Path) -> None:
         ({"unlink": "1"}, "unlink may remove it"),
         ({"ioengine": "filedelete"}, "filedelete may remove it"),
         ({"ioengine": "ftruncate"}, "ftruncate may remove it"),
+        ({"ioengine": "libpmem"}, "libpmem may remove it"),
         ({"file_append": "1"}, "file_append"),
         ({"zonemode": "strided", "zonesize": "512"}, "zonemode may remove it"),
         ({"brand_new": "1"}, "brand_new may remove it"),

@@ -245,9 +245,10 @@ def _allocated(run: Run, state: HostState) -> dict[str, Range]:
 
 
 def _missing_bytes(file: DescribedFile, used: Range) -> int:
-    """Return the bytes that a file lacks at most in a range."""
+    """Return the bytes that a file lacks at most in a range, in whole blocks."""
     allocated_bytes = 0 if file.stat is None else file.stat.allocated_bytes
-    return max(0, min(used[1] - used[0], used[1] - allocated_bytes))
+    lacking_bytes = max(0, min(used[1] - used[0], used[1] - allocated_bytes))
+    return -(-lacking_bytes // _DEFAULT_BLOCK) * _DEFAULT_BLOCK
 
 
 def _is_missing(path: str, state: HostState) -> bool:
