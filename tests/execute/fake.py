@@ -133,6 +133,10 @@ class FakeExecutor(LocalBase):
 
     shared_locks: SharedLocks | None = None
 
+    def clock(self) -> tuple[ClockReading, ...]:
+        """Return nothing: the scripted host has no clock."""
+        return ()
+
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of the scripted host, which has no clock."""
         return self.ask(survey), ()

@@ -233,7 +233,7 @@ def test_invalid_answers_of_a_host_are_refused(line: str) -> None:
         *((read_files, answer) for answer in (None, "text", [1], {"a": 1})),
         *((make_private_folder, answer) for answer in (["/x"], ["/x", [1, 2, 3]], ["/x", None])),
         (make_private_folder, ["/x", [1, 2, 3, -4]]),
-        (clock, math.inf),
+        (clock, [math.inf, 1.0]),
     ],
 )
 def test_malformed_answers_are_refused(operation: Callable[..., object], answer: object) -> None:

@@ -279,7 +279,8 @@ AHEAD = """#!/bin/sh
 for word do
     shift
     if [ "$code" ]; then
-        code= word="import sys, time as t; n = t.time; t.time = lambda: n() + 3; \
+        code= word="import sys, time as t; n = t.time; a = '/usr/local/bin/ahead'; \
+t.time = lambda: n() + float(open(a).read()); \
 sys.executable = '/usr/local/bin/python3'; $word"
     elif [ "$word" = -c ]; then
         code=1
@@ -288,11 +289,12 @@ sys.executable = '/usr/local/bin/python3'; $word"
 done
 exec /usr/bin/python3 "$@"
 """
-"""Python whose clock, and that of the Python that it starts, is 3 s ahead."""
+"""Python whose clock, and that of the Python that it starts, is ahead by the number in a file."""
 
 
-def test_a_clock_that_is_off_starts_on_time(desk: Desk) -> None:
-    """A host whose clock is 3 s ahead is told its start by that clock, and starts with the others.
+@pytest.mark.parametrize("set_to_s", [3.0, 0.0, -297.0])
+def test_a_clock_that_is_off_starts_on_time(desk: Desk, set_to_s: float) -> None:
+    """A host whose clock is 3 s ahead, and may be set after the survey, starts with the others.
 
     Its Python's clock is ahead, fio's own is not: the first lines of fio's logs tell the truth.
     """
@@ -301,12 +303,20 @@ def test_a_clock_that_is_off_starts_on_time(desk: Desk) -> None:
     off.run("mount", "-t", "tmpfs", "none", "/usr/local/bin")
     try:
         put = 'printf "%s" "$2" >"/usr/local/bin/$1" && chmod 755 "/usr/local/bin/$1"'
+        off.run("sh", "-c", put, "put", "ahead", "3")
         off.run("sh", "-c", put, "put", "python3", AHEAD)
-        ended(desk.run())
+        process = desk.run()
+        until((desk.out / "campaign.json").exists)
+        off.run("sh", "-c", put, "put", "ahead", str(set_to_s))
+        ended(process)
     finally:
         off.run("umount", "/usr/local/bin")
-    summary = volbench.open_campaign(desk.out).summary().set_index("run")
-    for run, ahead_s in (("001-a-r1-vm1", 3), ("001-a-r1-vm0", 0)):
+    campaign = volbench.open_campaign(desk.out)
+    summary = campaign.summary().set_index("run")
+    said = [str(each["message"]) for each in campaign.findings if each["rule"] == "clock-jumped"]
+    assert any(f"set by {set_to_s - 3:+.3g} s" in text for text in said) is (set_to_s != 3)
+    assert summary["start_late_s"].max() < 0.5
+    for run, ahead_s in (("001-a-r1-vm1", set_to_s), ("001-a-r1-vm0", 0)):
         bound_s = float(summary["clock_bound_s"][run])
         assert summary["clock_offset_s"][run] == pytest.approx(ahead_s, abs=bound_s + 1e-3)
         assert bound_s < 1.5  # Of busy cores; some milliseconds on idle ones

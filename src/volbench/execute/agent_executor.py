@@ -22,7 +22,7 @@ from volbench.errors import (
     VolbenchError,
     unwritten,
 )
-from volbench.execute.agent.facts import Survey, survey
+from volbench.execute.agent.facts import Survey, clock, survey
 from volbench.execute.agent.files import (
     NamedFile,
     fetch_folder,
@@ -226,6 +226,10 @@ class AgentExecutor(AgentHost):
             repeatable=operation is not make_private_folder,  # not after a lost link
             name=f"{name} {path}".strip(),
         )
+
+    def clock(self) -> tuple[ClockReading, ...]:
+        """Return readings of the host's clock, in one round trip."""
+        return self.client.ask_with_clock(self.request(clock, {}))[1]
 
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of the host, and readings of its clock, in one round trip."""

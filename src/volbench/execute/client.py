@@ -151,8 +151,8 @@ class ClockReply(Receiver):
         """Take the end."""
         received_s = time.time()
         self.error = error
-        if isinstance(result, float):
-            self.reading = ClockReading(self.sent_s, result, received_s)
+        if isinstance(result, list) and [type(each) for each in result] == [float, float]:
+            self.reading = ClockReading(self.sent_s, result[0], received_s, result[1])
         self._arrived.release()
 
 

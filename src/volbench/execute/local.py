@@ -177,10 +177,14 @@ class LocalExecutor(LocalBase, AgentHost):
         except AgentError as error:
             raise OperationError(error.kind, error.message) from error
 
+    def clock(self) -> tuple[ClockReading, ...]:
+        """Return one reading of this machine's clock."""
+        now_s = time.time()
+        return (ClockReading(now_s, now_s, now_s, time.monotonic()),)
+
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of this machine, and one reading of its clock."""
-        now_s = time.time()
-        return self.ask(survey), (ClockReading(now_s, now_s, now_s),)
+        return self.ask(survey), self.clock()
 
     def start(
         self,

@@ -68,7 +68,7 @@ class ClockReading:
     sent_s: float  # time of the request, by the controller's clock
     remote_s: float  # time reported by the host
     received_s: float  # arrival of the response, by the controller's clock
-    resolution_s: float = 0.0  # resolution of `remote_s`
+    steady_s: float = 0.0  # the host's monotonic clock with `remote_s`
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,9 @@ class Executor(Protocol):
     @property
     def silent_s(self) -> float:
         """Seconds since the last response of the host; 0 if it always responds."""
+
+    def clock(self) -> tuple[ClockReading, ...]:
+        """Return readings of the host's clock, in one round trip; none if it has no clock."""
 
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of the host, and readings of its clock.

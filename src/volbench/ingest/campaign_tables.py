@@ -308,6 +308,7 @@ def start_columns(start: Start) -> dict[str, float | None]:
         "start_late_s": start.late_s,
         "clock_offset_s": start.clock_offset_s,
         "clock_bound_s": start.clock_bound_s,
+        "clock_moved_s": start.clock_moved_s,
     }
     return {name: value for name, value in columns.items() if value is not None}
 

@@ -61,6 +61,7 @@ class Start(BaseModel):
     late_s: _Finite | None = None
     clock_offset_s: _Finite | None = None  # of the host's clock ahead of the controller's
     clock_bound_s: _Finite | None = None
+    clock_moved_s: _Finite | None = None  # by which the host's clock was set since its survey
 
 
 class Status(BaseModel):

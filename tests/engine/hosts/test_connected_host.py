@@ -63,13 +63,6 @@ def test_an_offset_within_its_bound_is_not_corrected() -> None:
     assert (clock.bound_s, clock.round_trip_s) == pytest.approx((0.2, 0.3))
 
 
-def test_a_clock_of_whole_seconds_is_known_to_half_a_second() -> None:
-    """Busybox prints no nanoseconds."""
-    clock = estimate_clock([ClockReading(100.0, 100.5, 100.002, resolution_s=1.0)])
-    assert clock.offset_s == 0
-    assert clock.bound_s == pytest.approx(1.0, abs=0.01)
-
-
 def test_a_fio_that_hangs_is_waited_for_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

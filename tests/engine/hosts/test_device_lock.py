@@ -9,7 +9,6 @@ import pytest
 from tests.engine.conftest import Disks, call
 from tests.planned import planned_campaign, planned_run
 from volbench.engine.hosts.device_lock import (
-    device_holder,
     other_campaigns,
     release_locks,
     reserve_host,
@@ -73,21 +72,6 @@ def test_a_shared_file_system_is_reported_once() -> None:
     assert shared_note({"vm0": {}}) == ("", "")
 
 
-def test_a_campaign_finds_its_own_lock_again() -> None:
-    """A resume goes on with what it held."""
-    reserve_host(EXECUTOR, a_campaign(1, 1))
-    reserve_host(EXECUTOR, a_campaign(1, 1))
-    assert lock_of(1).exists()
-
-
-def test_a_lock_from_before_a_restart_holds_nothing() -> None:
-    """Nothing of that campaign can still run."""
-    reserve_host(EXECUTOR, a_campaign(1, 1))
-    lock_of(1).write_text("0000-another-boot somebody\n")
-    reserve_host(EXECUTOR, a_campaign(2, 1))
-    assert "another-boot" not in lock_of(1).read_text()
-
-
 @pytest.mark.root
 def test_a_lock_of_a_detached_disk_does_not_hold_the_next_one(disks: Disks) -> None:
     """A killed campaign leaves its lock, and the kernel gives out numbers of loop devices again."""
@@ -113,16 +97,6 @@ def _campaign_on(device: str, seed: int) -> Campaign:
     pin = DevicePin(path=device, major=os.major(number), minor=os.minor(number), size_bytes=1)
     volume = run.volume.model_copy(update={"target": device, "pin": pin})
     return campaign.model_copy(update={"runs": (run.model_copy(update={"volume": volume}),)})
-
-
-def test_holder_of_a_device_is_shown() -> None:
-    """The key of the campaign that has it, and nothing once it is free."""
-    assert device_holder(EXECUTOR, (MAJOR, 1)) == ""
-    campaign = a_campaign(1, 1)
-    reserve_host(EXECUTOR, campaign)
-    assert device_holder(EXECUTOR, (MAJOR, 1)) == campaign.key
-    release_locks(EXECUTOR, campaign)
-    assert device_holder(EXECUTOR, (MAJOR, 1)) == ""
 
 
 def on_target(seed: int, target: Path, kind: VolumeKind = VolumeKind.DIRECTORY) -> Campaign:

@@ -109,7 +109,7 @@ def test_postponed_start_is_followed(folder: Path) -> None:
     time.sleep(0.5)
     go(folder, f"{first_s + 0.8:.6f}")
     assert status(folder) == 0
-    woke, followed = (folder / gate.WOKE).read_text().split()
+    woke, followed, _now = (folder / gate.WOKE).read_text().split()
     assert followed == f"{first_s + 0.8:.6f}"
     assert float(woke) >= float(followed)
 
@@ -131,6 +131,19 @@ def test_start_far_ahead_is_missed(folder: Path) -> None:
     until((folder / gate.MISSED).exists)
     go(folder, f"{time.time() + 0.5:.6f}")
     assert status(folder) == 0
+
+
+def test_a_clock_that_is_set_moves_no_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gate waits by the monotonic clock."""
+    (tmp_path / "gate").mkdir()
+    monkeypatch.chdir(tmp_path)
+    go(tmp_path, f"{gate.own_time() + 0.5:.6f}")
+    began_s = time.monotonic()
+    monkeypatch.setattr("time.time", lambda: began_s)  # decades back
+    assert gate.wait_for_start(5.0)
+    assert 0.4 < time.monotonic() - began_s < 3.0
 
 
 def test_a_run_whose_folder_is_removed_does_not_wait(folder: Path) -> None:

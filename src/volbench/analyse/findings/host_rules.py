@@ -379,8 +379,8 @@ def _busy_cores(view: RunView) -> Iterator[Observation]:
 @rule(
     "the clock jumped",
     looks_at=(
-        "Time of day against the measured length of the intervals in the device's samples: a "
-        "step of 1 s or more."
+        "Time of day against the measured length of the intervals in the device's samples, and on"
+        " several hosts against the monotonic clock since their survey: a step of 1 s or more."
     ),
     why=(
         "Rates are divided by time, and series of several sources are aligned by the time of day."
@@ -389,6 +389,16 @@ def _busy_cores(view: RunView) -> Iterator[Observation]:
 )
 def clock_jumped(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the largest step between the time of day and the length of the intervals."""
+    moved_s = math.nan
+    if len(view.summary) and "clock_moved_s" in view.summary:
+        moved_s = float(view.summary["clock_moved_s"].iloc[0])
+    if abs(moved_s) >= _MIN_JUMP_S:
+        yield Observation(
+            f"The clock of the host was set by {moved_s:+.4g} s since the survey of the hosts: its"
+            " start and its results are placed by the monotonic clock.",
+            {"jump_s": moved_s},
+        )
+        return
     rows = host_rows(view)
     if len(rows) < 2:
         return

@@ -269,6 +269,6 @@ def ready_host(host: ConnectedHost, survey: Survey, clock: Clock | None) -> Conn
     """Return a surveyed host with its fio and its clock offset."""
     fio = find_fio(host.executor, survey)
     if host.host.is_local:
-        clock = Clock()
+        clock = Clock(lead_s=None if clock is None else clock.lead_s)
     clock = clock or Clock(bound_s=float("inf"))
     return replace(host, fio=fio.path, fio_version=fio.version, clock=clock)

@@ -27,6 +27,7 @@ class Clock:
     offset_s: float = 0.0  # lead over the controller's clock; 0 if below the error bound
     bound_s: float = 0.0  # maximum error of the offset
     round_trip_s: float = 0.0  # round-trip time to the host
+    lead_s: float | None = None  # lead of the host's clock over its monotonic clock, if known
 
 
 def estimate_clock(readings: Sequence[ClockReading]) -> Clock:
@@ -35,13 +36,14 @@ def estimate_clock(readings: Sequence[ClockReading]) -> Clock:
     round_trip_s = best.received_s - best.sent_s
     bound_s = _bound_s(best)
     offset_s = best.remote_s - (best.sent_s + best.received_s) / 2
+    lead_s = best.remote_s - best.steady_s
     if abs(offset_s) <= bound_s:
-        return Clock(0.0, abs(offset_s) + bound_s, round_trip_s)
-    return Clock(offset_s, bound_s, round_trip_s)
+        return Clock(0.0, abs(offset_s) + bound_s, round_trip_s, lead_s)
+    return Clock(offset_s, bound_s, round_trip_s, lead_s)
 
 
 def _bound_s(reading: ClockReading) -> float:
-    return (reading.received_s - reading.sent_s + reading.resolution_s) / 2
+    return (reading.received_s - reading.sent_s) / 2
 
 
 Found = TypeVar("Found")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 from volbench.engine.hosts.connected_host import Clock, estimate_clock
 from volbench.engine.run.barrier import Barrier, StartSignal
@@ -24,10 +25,6 @@ _CONFIRMED_POLL_S = 0.02
 # A machine that was heard of within this time is reachable; it pushes something every second.
 # Noticed by: test_start.py::test_a_hung_host_delays_the_others_only_briefly
 _HEARD_S = 1.5
-# A machine that was ready so long after, or before, it is heard of may have a clock that was set
-# since it was surveyed; it is asked. Hearing of it late is mostly a busy machine or a lost link.
-# Noticed by: test_start_gate.py::test_clock_set_after_the_survey_is_measured_again
-_AFTER_S, _BEFORE_S = 2.0, 30.0
 # A process that follows a start has recorded that so long after it, also on a busy machine.
 # Noticed by: test_start_gate.py::test_client_that_may_be_waking_up_has_not_received_a_later_start
 _WOKEN_S = 1.0
@@ -49,7 +46,8 @@ class Gate:
     def __init__(self, barrier: Barrier, run_id: str, clock: Clock, *, patience_s: float) -> None:
         self._barrier = barrier
         self._run_id = run_id
-        self._clock = clock
+        self._clock = clock  # of the process's own time, once it is ready
+        self._lead_s = clock.lead_s
         self.patience_s = patience_s
         self._executor: Executor | None = None
         self._folder = ""
@@ -118,6 +116,7 @@ class Gate:
         """Take over a process that an earlier controller started and may have released."""
         self.open_for(executor, folder)
         go, ready = executor.ask(read_files, [f"{folder}/{GO}", f"{folder}/{READY}"])
+        self._measure_clock(executor, ready)
         if (go or "").strip() == NEVER:
             self._reason = "an earlier controller revoked its start"
         else:
@@ -149,18 +148,31 @@ class Gate:
             return
         self._polled_s = now_s
         if self._ready_s is None:
-            self._ready_s = self._time_of(self._reported(READY))
-            if self._ready_s is None:
+            ready = self._reported(READY)
+            if self._time_of(ready) is None:
                 return
             self._arrived_s = time.time()
-            if not -_AFTER_S < self._arrived_s - self._ready_s < _BEFORE_S:
-                self._clock = estimate_clock(self._executor.survey()[1])
-                self._ready_s = self._time_of(self._reported(READY))
+            self._measure_clock(self._executor, ready)
+            self._ready_s = self._time_of(ready)
             self._barrier.arrive(self._run_id)
         if self._barrier.must_confirm(self._run_id):
             self._confirm(self._executor)
         if (signal := self._barrier.signal(self._run_id)) is not None:
             self._announce(self._executor, signal)
+
+    def _measure_clock(self, executor: Executor, ready: str | None) -> None:
+        """Measure the offset of a ready process's own time; the more precise of two values counts.
+
+        The clock of its machine may have been set since it was surveyed.
+        """
+        fields = [float(field) for field in (ready or "").split()]
+        readings = executor.clock() if len(fields) > 1 else ()
+        if readings:
+            lead_s = fields[0] - fields[1]
+            own = [replace(each, remote_s=each.steady_s + lead_s) for each in readings]
+            found, known = estimate_clock(own), self._clock
+            is_moved = abs(found.offset_s - known.offset_s) > found.bound_s + known.bound_s
+            self._clock = found if is_moved or found.bound_s < known.bound_s else known
 
     def _announce(self, executor: Executor, signal: StartSignal) -> None:
         """Write a start that is new; follow it until it is neither postponed nor revoked."""
@@ -240,13 +252,24 @@ class Gate:
         if self._started_early(woke) or (woke_s is not None and self._is_superseded()):
             self._void_start()
         late_s = None if woke_s is None or self._at_s is None else woke_s - self._at_s
+        words = (woke or "").split()
+        set_s = float(words[2]) - float(words[0]) if len(words) > 2 else 0.0
         return {
             "ready_s": self._ready_s,
             "start_s": self._at_s,
             "late_s": None if late_s is None else round(late_s, 6),
-            "clock_offset_s": round(self._clock.offset_s, 6),
+            "clock_offset_s": round(self._clock.offset_s + set_s, 6),
             "clock_bound_s": round(self._clock.bound_s, 6),
+            "clock_moved_s": self._moved_s,
         }
+
+    @property
+    def _moved_s(self) -> float | None:
+        """Seconds by which the clock of the machine was set since its survey; None if unknown."""
+        readings = () if self._executor is None else self._executor.clock()
+        if self._lead_s is None or not readings:
+            return None
+        return round(readings[-1].remote_s - readings[-1].steady_s - self._lead_s, 6)
 
     def _is_superseded(self) -> bool:
         """Return whether the start that the process followed holds for no other client."""

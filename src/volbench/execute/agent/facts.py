@@ -28,6 +28,13 @@ class InstalledProgram(NamedTuple):
     status: int = 0
 
 
+class Instant(NamedTuple):
+    """An instant by two clocks of a machine."""
+
+    real_s: float  # since 1970; the clock may be set
+    steady_s: float  # by the monotonic clock, which nobody sets
+
+
 class Survey(NamedTuple):
     """Facts of a machine."""
 
@@ -46,9 +53,9 @@ class Survey(NamedTuple):
     folder: str  # the given folder with all symlinks resolved
 
 
-def clock() -> float:
-    """Return the time of this machine, in seconds since 1970."""
-    return time.time()
+def clock() -> Instant:
+    """Return the time of this machine."""
+    return Instant(time.time(), time.monotonic())
 
 
 def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> Survey:

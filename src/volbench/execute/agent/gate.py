@@ -2,10 +2,13 @@
 
 fio runs it as ``exec_prerun`` once its files are laid out and its jobs are set up, right before its
 clock starts; any other program is started by it. In the folder ``gate`` of the run it writes
-``ready``, waits for ``go`` with the start time in this machine's clock, sleeps until then, and
-records in ``woke`` when it woke up, and for which start. A start that was postponed or revoked
-meanwhile is followed. A start time in the past counts as ``missed`` unless the word "late" follows
-it. So does one that is far ahead: this machine's clock was set back.
+``ready``, waits for ``go`` with the start time in its own time, sleeps until then, and records in
+``woke`` when it woke up, for which start, and this machine's time then. A start that was postponed
+or revoked meanwhile is followed. A start time in the past counts as ``missed`` unless the word
+"late" follows it. So does one that is far ahead.
+
+Its own time is this machine's as it became ready, and goes on by the monotonic clock: whoever sets
+the clock meanwhile moves no start. ``ready`` has the reading of the monotonic clock beside it.
 
 fio's other jobs wait at a named pipe in their shells, which read it byte by byte and at the same
 time: what a shell reads there is a mixture. So the pipe only wakes them, and each looks whether the
@@ -32,6 +35,7 @@ MISSED_S = 25.0
 # A start is announced 1 s ahead and 0.05 s for each client, of which there may be thousands.
 # Noticed by: test_gate.py::test_start_far_ahead_is_missed
 AHEAD_S = 300.0
+_LEAD_S = time.time() - time.monotonic()  # of this machine's clock as the gate began
 DISK_FULL_S = 5.0  # A disk that stays full fails the run, as nobody would end the wait.
 MAX_JOBS = 4096  # fio starts no more (REAL_MAX_JOBS), and 24 KB fit into a pipe.
 
@@ -44,14 +48,15 @@ def main(arguments: "list[str]") -> None:
             program with its arguments.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    is_ready = _write_pipe("ready", _text_of(time.time()), tries_s=DISK_FULL_S)
+    ready = "{:.6f} {:.6f}".format(own_time(), own_time() - _LEAD_S)
+    is_ready = _write_pipe("ready", ready, tries_s=DISK_FULL_S)
     start = wait_for_start(float(arguments[0])) if is_ready else ""
-    woke = _text_of(time.time())
+    woke, now = own_time(), time.time()
     is_open = bool(start) and _is_made(OPEN)
     wake(arguments[1], "\n" * MAX_JOBS)  # all other jobs, present and future ones, look at OPEN
     if not is_open:
         os._exit(1)
-    _write_pipe("woke", "{} {}".format(woke, start), tries_s=0.0)
+    _write_pipe("woke", "{:.6f} {} {:.6f}".format(woke, start, now), tries_s=0.0)
     if arguments[2:]:
         try:
             os.execvp(arguments[2], arguments[2:])  # noqa: S606 - never through a shell
@@ -61,8 +66,9 @@ def main(arguments: "list[str]") -> None:
     os._exit(0)
 
 
-def _text_of(time_s: float) -> str:
-    return "{:.6f}".format(time_s)
+def own_time() -> float:
+    """Return the time of the gate, in seconds since 1970."""
+    return time.monotonic() + _LEAD_S
 
 
 def _write_pipe(name: str, line: str, tries_s: float) -> bool:
@@ -95,7 +101,7 @@ def wait_for_start(patience_s: float) -> str:
             return ""
         if start and start == slept_to:
             return start
-        left_s = float(start) - time.time() if start else 0.0
+        left_s = float(start) - own_time() if start else 0.0
         if 0 < left_s <= AHEAD_S:
             time.sleep(left_s)
             slept_to = start

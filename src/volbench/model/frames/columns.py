@@ -207,6 +207,7 @@ SUMMARY: tuple[Column, ...] = (
     ),
     real("clock_offset_s", "s", "Offset of the host's clock from the controller's."),
     real("clock_bound_s", "s", "Maximum error of clock_offset_s."),
+    real("clock_moved_s", "s", "Step of the host's clock since its survey."),
     whole("client", "", "Index among the clients on its host, from 1; missing for one."),
     text("import_folder", "Folder of an imported result, without labels and repeat numbers."),
     text("arm", "Variant of the job that the run belongs to; missing for jobs without variants."),
