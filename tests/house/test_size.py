@@ -18,7 +18,7 @@ CEILINGS = {
     "src/volbench/api": 2_500,
     "src/volbench/cli": 6_400,
     "src/volbench/engine": 7_600,
-    "src/volbench/execute": 9_350,
+    "src/volbench/execute": 9_400,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_650,
     "src/volbench/extensions/importer": 2_500,

@@ -128,13 +128,6 @@ def test_swap_is_refused(disks: Disks, tmp_path: Path) -> None:
         assert refusal(HERE, name) == f"{name} is in use as swap, or one of its partitions is"
 
 
-def test_a_disk_with_swap_on_a_partition_is_refused(disks: Disks) -> None:
-    """Swap on a partition makes the whole disk one in use."""
-    disk = disks.attach()
-    disks.swap(disks.partition(disk))
-    assert refusal(HERE, disk) == f"{disk} is in use as swap, or one of its partitions is"
-
-
 def test_a_device_under_a_loop_device_is_refused(disks: Disks) -> None:
     """A loop device on a device does not show among its holders, and still uses it."""
     device = disks.attach()
@@ -172,20 +165,6 @@ def test_the_root_disk_is_refused(tmp_path: Path) -> None:
         for name in (device.node, str(link)):
             expected = f"{name} is the disk of /, or part of it"
             assert refusal(HERE, name) in {expected, f"{name} is read-only"}
-
-
-def test_the_disk_under_the_campaign_folder_is_refused(disks: Disks) -> None:
-    """Results are not written over, though their folder does not exist yet."""
-    disk = disks.attach()
-    part = disks.partition(disk)
-    disks.format(part)
-    point = disks.mount(part)
-    campaign = str(point / "not" / "yet")
-    for device in (disk, part):
-        assert (
-            refusal(HERE, device, campaign_dir=campaign)
-            == f"{device} is the disk of the campaign folder, or part of it"
-        )
 
 
 def test_the_disk_under_an_image_under_the_campaign_folder_is_refused(disks: Disks) -> None:
