@@ -17,7 +17,7 @@ CEILINGS = {
     "src/volbench/analyse": 14_550,
     "src/volbench/api": 2_500,
     "src/volbench/cli": 6_400,
-    "src/volbench/engine": 7_600,
+    "src/volbench/engine": 7_650,
     "src/volbench/execute": 9_400,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_650,
