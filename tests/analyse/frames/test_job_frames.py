@@ -10,8 +10,8 @@ from volbench.analyse.frames.job_frames import (
     latency_column,
     left_out,
     measured,
-    medians_of_repeats,
     of_measured,
+    per_job,
     places_of,
     with_latencies,
 )
@@ -37,10 +37,10 @@ def test_only_finished_measured_runs_count() -> None:
 
 def test_repeats_are_pooled() -> None:
     """A row has the median, and the maximum of ``max``, of what all three repeats report."""
-    rows = frames([result("a", repeat=n) for n in (1, 2, 3)])["summary"].assign(label="a")
+    rows = frames([result("a", repeat=n) for n in (1, 2, 3)])["summary"]
     given = rows.assign(p99=[0.1, 0.3, 0.15], max=[1.0, 2.0, 1.0], p50=[np.nan, 1.0, 1.0])
     before = given.copy()
-    [row] = medians_of_repeats(given, ["p50", "p99", "max"]).to_dict("records")
+    [row] = per_job(given, ["p50", "p99", "max"]).to_dict("records")
     assert (row["p99"], row["max"], row["repeats"]) == (0.15, 2.0, 3)
     assert np.isnan(row["p50"])
     pd.testing.assert_frame_equal(given, before)

@@ -44,15 +44,15 @@ def key_of(frame: pd.DataFrame, key: Sequence[str] = KEY) -> list[str]:
     return [BY, *(name for name in key if name not in _PLACE)]
 
 
-def medians_of_repeats(rows: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return a row for each label and identity, in order of appearance, as a chart has it.
+def per_job(summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the medians of the repeats of each job and direction, in order of appearance.
 
     Args:
-        rows: finished measured ones, with ``label``.
         columns: numbers, of which a row has the median, of ``max`` the maximum; NaN where some of
             the repeats lack one: the p99 of 21 rows does not belong beside that of 147.
     """
-    floats = rows.astype(dict.fromkeys(columns, "float64"))
+    rows = measured(summary)
+    floats = rows.assign(label=labels(rows)).astype(dict.fromkeys(columns, "float64"))
     groups = floats.groupby(["label", *key_of(rows)], sort=False, dropna=False)
     pooled = groups[[*columns]].median()
     if "max" in pooled:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import labels as job_labels
-from volbench.analyse.frames.job_frames import measured, medians_of_repeats, with_latencies
+from volbench.analyse.frames.job_frames import per_job, with_latencies
 from volbench.present.formatting import number, printable, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
@@ -34,7 +33,7 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     is_other = summary[list(_STATISTICS[:-1])].isna().all(axis=1)
     is_other &= summary[theirs[:-1]].notna().any(axis=1)
     summary.loc[is_other, list(_STATISTICS)] = summary.loc[is_other, theirs].to_numpy(float)
-    rows = labels.side_by_side(medians_of_repeats(_labelled(summary), _STATISTICS))
+    rows = labels.side_by_side(per_job(summary, _STATISTICS))
     known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
     if not (known[list(_STATISTICS)] > 0).any(axis=None):
         return "no latency: no run reported any"
@@ -44,11 +43,6 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     return known.assign(
         latency=LATENCY_KINDS[kind], note=(f"{note} percentiles" if any(is_other) else "")
     )
-
-
-def _labelled(summary: pd.DataFrame) -> pd.DataFrame:
-    rows = measured(summary)
-    return rows.assign(label=job_labels(rows))
 
 
 def _some(jobs: pd.Series[str]) -> str:
