@@ -155,7 +155,6 @@ REFUSED = {
     "comment in a header": ("[job #1]\nsize=1m\n", 1),
     "long line": ("[j]\nsize=1m\ndescription=" + "x" * 8200 + "\n", 3),
     "a file in several directories": ("[j]\ndirectory=/a:/b\nfilename=x\n", 3),
-    "several devices": ("[j]\nfilename=/dev/sdy:/dev/sdz\n", 2),
     "volumes at once": ("[a]\nfilename=/a/x\n[b]\nfilename=/b/y\nwait_for=a\n", 5),
     "late startdelay": ("[a]\nsize=1m\n[b]\nstonewall\nstartdelay=5\n", 5),
     "wait_for nobody": ("[a]\nsize=1m\nwait_for=z\n", 3),

@@ -93,6 +93,14 @@ def test_implicit_behaviour_of_fio_is_a_warning(options: str, warnings: list[str
     assert all(text.startswith("job a: ") for text in texts)
 
 
+def test_lists_in_a_job_are_a_job_for_each_combination() -> None:
+    """Named after the values, and changed like any other."""
+    text = "name: x\njobs: {a: {rw: [read, write], bs: [4k, 8k]}, b: {bs: 4k}}\n"
+    jobs = {job.name: job.options["bs"] for job in load(text, "a-read-bs4k.bs=1m").jobs}
+    assert [*jobs] == ["a-read-bs4k", "a-read-bs8k", "a-write-bs4k", "a-write-bs8k", "b"]
+    assert [*jobs.values()] == ["1048576", "8192", "4096", "8192", "4096"]
+
+
 def test_sections_that_report_as_one_are_rows_of_their_own() -> None:
     """group_reporting would merge unlike sections into one row; defaults may be for other jobs."""
     text = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Self
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     Field,
@@ -48,7 +48,7 @@ class OptionReader:
             kind = "a mapping" if isinstance(value, Mapping) else "a list"
             raise InputError(
                 f"must be a single value, not {kind}",
-                hint=f"write one value, or measure each: `matrix: {{{name}: [...]}}`",
+                hint="write one value here; a list in a job is a job for each of its values",
             )
         key = (name, str(value) if value is not NULL else NULL)
         if key not in self._known:
@@ -138,7 +138,13 @@ Axes = dict[str, tuple[WrittenOption, ...]]
 
 
 def _read_axes(value: Mapping[str, object], info: ValidationInfo) -> Axes:
-    reader = reader_of(info)
+    axes, faults = _axes_of(reader_of(info), value)
+    if faults:
+        reject(*faults)
+    return axes
+
+
+def _axes_of(reader: OptionReader, value: Mapping[str, object]) -> tuple[Axes, list[Fault]]:
     axes: Axes = {}
     faults: list[Fault] = []
     for key, items in value.items():
@@ -151,9 +157,7 @@ def _read_axes(value: Mapping[str, object], info: ValidationInfo) -> Axes:
             faults.append(Fault("has no values", "name at least one", (key,), True))
         else:
             faults += _read_axis(reader, key, items, axes)
-    if faults:
-        reject(*faults)
-    return axes
+    return axes, faults
 
 
 def _read_axis(reader: OptionReader, key: str, items: list[object], axes: Axes) -> Iterator[Fault]:
@@ -270,7 +274,38 @@ class MatrixDocument(Document):
                 option.label if key in _SPEAKING else f"{key}{option.label}"
                 for key, option in cell.items()
             )
-        return re.sub(r"[^A-Za-z0-9_-]+", "_", name)
+        return _file_name(name)
+
+
+def with_combinations(
+    jobs: Mapping[str, Any], reader: OptionReader, *, keys: Container[str]
+) -> dict[str, Any]:
+    """Return jobs, with one for each combination of the values that a job lists for options.
+
+    Args:
+        keys: keys of a job that are not options.
+    """
+    found, faults = {}, []
+    for name, job in jobs.items():
+        items = job.items() if isinstance(job, Mapping) else ()
+        axes = {key: own for key, own in items if isinstance(own, list) and key not in keys}
+        _, wrong = _axes_of(reader, axes)
+        faults += [replace(fault, at=("jobs", name, *fault.at)) for fault in wrong]
+        for values in itertools.product(*axes.values()):
+            chosen = dict(zip(axes, values, strict=True))
+            labels = (
+                label_of(value) if key in _SPEAKING else f"{key}{label_of(value)}"
+                for key, value in chosen.items()
+            )
+            combined = _file_name("-".join([name, *labels])) if axes else name
+            found[combined] = {**job, **chosen} if axes else job
+    if faults:
+        reject(*faults)
+    return found
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", text)
 
 
 def canonical(cell: Combination) -> dict[str, str | None]:

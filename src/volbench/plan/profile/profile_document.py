@@ -44,6 +44,7 @@ from volbench.plan.profile.option_values import (
     canonical_options,
     may_be_empty,
     reader_of,
+    with_combinations,
 )
 from volbench.plan.profile.shared_conflicts import shared_conflicts
 from volbench.units import SECTOR_BYTES, parse_duration
@@ -309,8 +310,8 @@ class ProfileDocument(ProfileSettings):
         """Refuse options of fio at the top, and a list of jobs, with the form that is meant."""
         if not isinstance(value, Mapping):
             return value
-        table = reader_of(info).table
-        options = [key for key in value.keys() - cls.model_fields if table.find(key)]
+        reader = reader_of(info)
+        options = [key for key in value.keys() - cls.model_fields if reader.table.find(key)]
         advice = "put it below `defaults:`, or into a job"
         faults = [Fault("is an option of fio", advice, (key,), on_key=True) for key in options]
         if isinstance(value.get("jobs"), list):
@@ -318,6 +319,9 @@ class ProfileDocument(ProfileSettings):
             faults.append(Fault("must be a mapping, not a list", form, ("jobs",)))
         if faults:
             reject(*faults)
+        if isinstance(jobs := value.get("jobs"), Mapping):
+            jobs = with_combinations(jobs, reader, keys=JobDocument.model_fields)
+            return {**value, "jobs": jobs}
         return value
 
     @model_validator(mode="after")

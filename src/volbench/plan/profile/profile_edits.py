@@ -14,7 +14,12 @@ from volbench.model.document.document_model import Document
 from volbench.model.document.located_errors import NULL, Location
 from volbench.model.profile.profile_model import JobSettings, Phase, Profile, Start
 from volbench.plan.profile.limits_document import LimitsDocument, by_role
-from volbench.plan.profile.option_values import MatrixDocument, OptionReader, canonical
+from volbench.plan.profile.option_values import (
+    MatrixDocument,
+    OptionReader,
+    canonical,
+    with_combinations,
+)
 from volbench.plan.profile.profile_document import JobDocument, ProfileDocument
 
 Content = dict[str, Any]  # Plain values of a document, or of a part of one
@@ -165,7 +170,9 @@ def editable(content: Mapping[str, Any], reader: OptionReader) -> Content:
         phase: _named_options(jobs, reader) for phase, jobs in content.get("phases", {}).items()
     }
     measured = phases.pop(Phase.MEASURED.value, {})
-    jobs = measured | _named_options(content.get("jobs", {}), reader)
+    jobs = measured | _named_options(
+        with_combinations(content.get("jobs", {}), reader, keys=JobDocument.model_fields), reader
+    )
     edited: Content = {**content, "phases": phases, "jobs": jobs}
     if "defaults" in content:
         edited["defaults"] = _canonical_names(content["defaults"], reader)
