@@ -19,7 +19,7 @@ def test_a_folder_gets_a_hint_of_its_own(tmp_path: Path) -> None:
     """The bundled names are no help where the file is in the folder."""
     with pytest.raises(InputError) as caught:
         read_profile(str(tmp_path))
-    assert "is a folder" in caught.value.hint
+    assert "write --on" in caught.value.hint
 
 
 def test_a_misspelt_name_gets_a_suggestion() -> None:

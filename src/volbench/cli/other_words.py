@@ -20,8 +20,9 @@ _VERBS = {
     "volbench price --list": ("prices",),
     "volbench profile show quick --yaml > mine.yaml": ("init", "new"),
     "volbench resume DIR --without HOST": ("forget",),
-    "volbench status": ("list", "results"),
-    "volbench status DIR --clean": ("cancel", "clean", "delete", "kill", "reap", "rm", "stop"),
+    "volbench status": ("list", "ls", "results"),
+    "volbench status DIR --clean": ("cancel", "clean", "kill", "reap", "stop"),
+    "volbench status DIR --clean; rm -r DIR": ("delete", "rm"),
     "volbench status DIR --follow": ("attach", "logs", "tail"),
     "volbench watch --mark TEXT DIR": ("mark",),
 }
@@ -29,8 +30,8 @@ _VERBS = {
 _OPTIONS = {
     "--format csv": ("--csv",),
     "--format json": ("--json",),
-    "--format parquet": ("--parquet",),
-    "--format xlsx": ("--excel", "--xlsx"),
+    "volbench export DIR --format parquet": ("--parquet",),
+    "volbench export DIR --format xlsx -o FILE": ("--excel", "--xlsx"),
     "--on": ("--device", "--dir", "--disk", "--target", "--volume", "-d"),
     "--output chart.html": ("--html",),
     "--output chart.pdf": ("--pdf",),
@@ -50,6 +51,8 @@ def verb_hint(name: str, verbs: Collection[str], profiles: Collection[str], othe
     command = next((known for known, words in _VERBS.items() if name in words), "")
     if name.endswith((".fio", ".yaml", ".yml")) or name in profiles:
         command = f"volbench run {quoted(name)} --on TARGET"
+    elif any(any(Path(name).glob(plan)) for plan in ("campaign.json", "*/campaign.json")):
+        command = f"volbench show {quoted(name)}"
     elif name.startswith(("/", "./")) or Path(name).exists():
         command = f"volbench measure --on {quoted(name)}"
     return f"did you mean `{command}`?" if command else did_you_mean(name, verbs, otherwise)
@@ -58,7 +61,7 @@ def verb_hint(name: str, verbs: Collection[str], profiles: Collection[str], othe
 def option_hint(name: str, known: Collection[str], otherwise: str) -> str:
     """Return the hint for an unknown option: a synonym, or else a name that is nearly the same."""
     for option, words in _OPTIONS.items():
-        if name in words and option.partition(" ")[0] in known:
+        if name in words and option.partition(" ")[0] in {"volbench", *known}:
             return f"did you mean `{option}`?"
     near = nearest(name, known, alike=_ALIKE)
     return f"did you mean `{near}`?" if near else otherwise

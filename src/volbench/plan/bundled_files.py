@@ -70,8 +70,8 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
 
 def _hint(path: Path, names: Sequence[str]) -> str:
     """Return what may be meant by a path that is no file, or some bundled names."""
-    if path.is_dir():
-        return f"{path} is a folder: to measure it, write --on {quoted(path)}"
+    if path.is_dir() or (path.is_absolute() and not path.suffix):
+        return f"to measure {path}, write --on {quoted(path)}"
     if path.name != str(path) or path.suffix:
         beside = [file.name for file in path.parent.glob(f"*{path.suffix}") if file.is_file()]
         near = nearest(path.name, beside)
