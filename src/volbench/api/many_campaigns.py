@@ -233,7 +233,11 @@ class Dataset:
             )
         frames = {name: self.frame(name) for name in ("verdicts", "aggregate", "findings")}
         summary = self.summary(options=True)
-        results = Measurements({"summary": summary, **frames}, in_rounds=rounds_of(self))
+        absent = {
+            name: [host.host for host in data.campaign.absent] for name, data in self.names.items()
+        }
+        named = {"summary": summary, **frames}
+        results = Measurements(named, in_rounds=rounds_of(self), absent=absent)
         if not given:
             plans = {name: data.campaign.expect for name, data in self.names.items()}
             return verdicts_on_plans(plans, results)

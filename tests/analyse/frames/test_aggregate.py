@@ -149,6 +149,20 @@ def test_sums_are_over_the_time_that_all_share() -> None:
     (row,) = aggregated(a_campaign(2), clients.__getitem__)
     assert row["overlap_s"] == 0
     assert "iops" not in row
+    assert str(row["no_total"]).startswith("vm1 began after the others by 60 s, all ran together")
+
+
+def test_a_short_overlap_has_no_total() -> None:
+    """The ends of what all share are known to the bounds of two clocks."""
+    early, late = ran(0, [300.0] * 20), ran(1, [300.0] * 20, after_s=14)
+    (row,) = aggregated(a_campaign(2), frames(early, late).__getitem__)
+    assert row["iops"] == 600
+    for bound_s, after_s, total in ((0.29, 14, True), (0.31, 14, False), (0.0, 17, False)):
+        late = ran(1, [300.0] * 20, after_s=after_s)
+        late["summary"][0]["clock_bound_s"] = bound_s
+        early["summary"][0]["clock_bound_s"] = bound_s
+        (row,) = aggregated(a_campaign(2), frames(early, late).__getitem__)
+        assert ("iops" in row, "no_total" in row) == (total, not total)
 
 
 def test_fairness_falls_to_the_share_of_clients_that_get_something() -> None:

@@ -84,8 +84,10 @@ def verdicts_of(
             )
         for (label, direction), repeats in rows.groupby(["_label", "direction"], sort=False):
             unfinished = sum(lost.get(str(job), 0) for job in repeats["job"].unique())
+            reasons = [f"{counted_noun(unfinished, 'run')} did not finish"] if unfinished else []
+            reasons += [f"{host} was left out" for host in results.left_out(repeats)]
             name = str(label), str(direction)
-            yield _verdict(expectation, name, repeats, unfinished)
+            yield _verdict(expectation, name, repeats, "; ".join(reasons))
 
 
 def verdicts_on_plans(
@@ -107,9 +109,13 @@ def verdicts_on_plans(
 
 
 def _verdict(
-    expectation: Expectation, name: tuple[str, str], rows: pd.DataFrame, lost: int
+    expectation: Expectation, name: tuple[str, str], rows: pd.DataFrame, lost: str
 ) -> Verdict:
-    """Return the verdict on the repeats of one job and direction."""
+    """Return the verdict on the repeats of one job and direction.
+
+    Args:
+        lost: what was planned and is missing, in words.
+    """
     column, note = _reported_column(expectation, rows)
     numbers = _repeat_numbers(expectation, rows)
     repeats, clients = numbers.nunique(), int(numbers.value_counts().max())
@@ -140,7 +146,7 @@ def _verdict(
         worst = f"worst of {clients} clients" if clients > 1 else ""
         note = "; ".join(filter(None, (more, note, worst)))
     if lost and answer is Answer.PASS:
-        answer, note = Answer.UNDECIDED, f"{counted_noun(lost, 'run')} did not finish"
+        answer, note = Answer.UNDECIDED, lost
     campaign = joined(rows["campaign"])
     return Verdict(
         expectation, job, direction, answer, interval, repeats, note, words, campaign, runtime_s

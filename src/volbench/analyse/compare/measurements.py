@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -26,11 +27,17 @@ class Measurements:
         frames: ``summary`` with the options of fio, ``verdicts``, ``aggregate`` and ``findings`` of
             the same runs.
         in_rounds: profiles that repeat until steady; their last rounds are the measurement.
+        absent: campaign to the hosts that it went on without.
     """
 
     def __init__(
-        self, frames: Mapping[str, pd.DataFrame], *, in_rounds: Collection[str] = ()
+        self,
+        frames: Mapping[str, pd.DataFrame],
+        *,
+        in_rounds: Collection[str] = (),
+        absent: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
+        self._absent = absent
         summary, findings = _last_rounds(frames["summary"], in_rounds), frames["findings"]
         invalid = findings.loc[findings["severity"] == Severity.INVALID, ["run", "direction"]]
         self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
@@ -85,6 +92,10 @@ class Measurements:
             return of_jobs[is_sync]
         moving = of_jobs[~is_sync]
         return moving[moving["direction"] == wanted] if wanted else moving
+
+    def left_out(self, rows: pd.DataFrame) -> list[str]:
+        """Return the hosts that the campaigns of some rows went on without."""
+        return [host for name in rows["campaign"].unique() for host in self._absent.get(name, ())]
 
     def lost(self, expectation: Expectation, campaign: str, profile: str) -> dict[str, int]:
         """Return the number of measured runs that did not finish, by job."""

@@ -404,6 +404,7 @@ AGGREGATE: tuple[Column, ...] = (
         "Sum over the clients; NaN if they never ran at the same time, or a result is invalid.",
     ),
     real("bw_bytes_per_s", "bytes/s", "Sum over the clients; NaN like `iops`."),
+    text("no_total", "Why there are no sums: the client, and what to do."),
     real(
         "fairness",
         "",

@@ -17,6 +17,8 @@ from volbench.present.tables.summary_table import (
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_latency
 
+_MAX_CAUSES = 3  # of sums that are missing, below the table
+
 
 def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
     """Return the aggregate over clients, a row for each job, repeat and direction."""
@@ -42,13 +44,10 @@ def _label_columns(rows: Sequence[Row]) -> list[Column[Row]]:
 def _sums_note(rows: Sequence[Row]) -> str:
     """Return what the rates of the aggregate are, and why some are missing; syncs have none."""
     note = "sums over the time in which all clients ran; latencies of all their I/Os"
-    rates = [number(row, "iops") for row in rows if row.get("direction") != "sync"]
-    if not any(map(math.isnan, rates)):
-        return note
-    return (
-        f"{note}; n/a: runs too short for a common interval, not at the same time, or with an"
-        " invalid result"
-    )
+    reasons = [str(row["no_total"]) for row in rows if row.get("no_total")]
+    causes = [f"n/a: {reason}" for reason in dict.fromkeys(reasons)]
+    more = [f"{len(causes) - _MAX_CAUSES} more causes"] if causes[_MAX_CAUSES:] else []
+    return "; ".join([note, *causes[:_MAX_CAUSES], *more])
 
 
 def _clients(row: Row) -> str:
