@@ -123,7 +123,7 @@ def expected(mark: Mark) -> list[tuple[set[str], set[str], pd.Series]]:
         case Points():
             found = [({"Scatter"}, {way}, data[getattr(mark, way)]) for way in "xy"]
         case Bars():
-            ends = data[mark.value] + (data[mark.base] if mark.base else 0)
+            ends = data[mark.value]
             found = [({"Quad"}, {"right" if mark.is_horizontal else "top"}, ends)]
         case Whiskers():
             rows = data[data[mark.high] > data[mark.low]]

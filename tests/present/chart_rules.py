@@ -55,7 +55,7 @@ def _scales(plot: Plot) -> Iterator[str]:
 def _bars_from_zero(plot: Plot) -> Iterator[str]:
     for panel in plot.panels:
         for mark in panel.marks:
-            if isinstance(mark, Bars) and not mark.base:
+            if isinstance(mark, Bars):
                 axis = panel.x if mark.is_horizontal else panel.y
                 if axis.scale == "log" or (axis.limits and axis.limits[0] > 0):
                     yield f"bars of {panel.title!r} do not begin at zero"

@@ -100,11 +100,6 @@ class Factor:
             return False
         return all(isinstance(value, int | float) for value in self.known) and bool(self.known)
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether it is a rate or latency that fio was asked to keep."""
-        return self.column in ASKED
-
 
 @dataclass(frozen=True)
 class Cell:

@@ -95,15 +95,6 @@ class Kind(Generic[Data]):
     # resort
     concludes: bool = False
 
-    def frames_of(self, frames: Frames) -> dict[str, pd.DataFrame]:
-        """Return the frames that the kind reads, of those there are."""
-        names = (
-            *ALWAYS_READ,
-            *self.frame_names,
-            *(("use",) if "device" in self.frame_names else ()),
-        )
-        return {name: frames[name] for name in names if name in frames}
-
 
 # Name of a kind to its reference, in the order of lists; kinds of extensions follow. A module is
 # imported when its chart is drawn.

@@ -28,12 +28,11 @@ class Mark:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bars(Mark):
-    """Bars from `base` (0 without one) by `value`, at `at` or from `at` to `at_end`."""
+    """Bars from 0 to `value`, at `at` or from `at` to `at_end`."""
 
     value: str
     at: str = "_row"
     at_end: str = ""
-    base: str = ""
     thickness: float = 0.62
     is_horizontal: bool = True
 
@@ -53,7 +52,7 @@ class Lines(Mark):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Areas(Mark):
-    """Filled bands from `low` to `high` along `x`, or along the y axis if upright."""
+    """Filled bands from `low` to `high` along `x`."""
 
     x: str = "_x"
     low: str = "_low"
@@ -61,7 +60,6 @@ class Areas(Mark):
     group: str = ""
     step: Step = ""
     alpha: float = 0.85
-    is_upright: bool = False
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -298,11 +298,9 @@ def build_trends(trends: Trends) -> Plot:
     )
 
 
-def trend_plot(trends: Trends, *, title: str = "") -> Plot:
-    """Return the chart of trends under a title of its own."""
-    return replace(
-        build_trends(trends), title=title or TREND.title, description=describe_trends(trends)
-    )
+def trend_plot(trends: Trends) -> Plot:
+    """Return the chart of trends with its title and description."""
+    return replace(build_trends(trends), title=TREND.title, description=describe_trends(trends))
 
 
 def _worst_first(trends: Sequence[Trend]) -> list[Trend]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.bottleneck.use_method import fio_end_s, run_labels, use_rows
+from volbench.analyse.bottleneck.use_method import fio_end_s, use_rows
 from volbench.analyse.frames.job_frames import is_watched, measured, of_measured
 from volbench.analyse.frames.workload_words import workload_text
 from volbench.present.formatting import Row, number, records, text
@@ -81,28 +81,14 @@ class Place:
 
 
 def uses_of(frames: Frames, samples: pd.DataFrame) -> list[Row]:
-    """Return rows of the USE table of the measured runs with samples, each with its label.
-
-    Args:
-        frames: with the summary; of a report with the USE table, which takes time to compute.
-    """
+    """Return rows of the USE table of the measured runs with samples, each with its label."""
     summary = measured(frames["summary"])
     is_repeated = bool((summary["repeat"] > 1).any())
-    known = frames.get("use")
-    uses = use_rows(summary, samples) if known is None else _uses_among(known, summary, samples)
+    uses = use_rows(summary, samples)
     return [
         row | {"label": text(row, "label") + f" #{number(row, 'repeat'):.0f}" * is_repeated}
         for row in records(uses)
     ]
-
-
-def _uses_among(known: pd.DataFrame, summary: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a USE table of these runs, labelled by their differences."""
-    sampled = samples.loc[samples["level"] == "volume", "run"].unique()
-    rows = summary[summary["run"].isin(sampled)].drop_duplicates("run")
-    label_of = dict(zip(rows["run"], run_labels(rows), strict=True))
-    uses = known[known["run"].isin(list(label_of))]
-    return uses.assign(label=uses["run"].map(label_of))
 
 
 def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list[Span]:

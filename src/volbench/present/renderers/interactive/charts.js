@@ -270,7 +270,7 @@ function valuesAlong(panel, way) {
     const rows = groupedRows(mark, "").flatMap((group) => group.rows);
     const values = columns.flatMap((column) => numbersOf(mark, column, rows));
     const isBar = mark.type === "Bars" && (mark.is_horizontal ? "x" : "y") === way;
-    return isBar && !mark.base ? [...values, 0] : values;
+    return isBar ? [...values, 0] : values;
   });
 }
 
@@ -282,8 +282,8 @@ function valuesAlong(panel, way) {
 function columnsAlong(mark, way) {
   /** @type {Record<string, () => string[]>} */
   const columns = {
-    Bars: () => ((mark.is_horizontal ? "x" : "y") === way ? [mark.value, mark.base] : [mark.at, mark.at_end]),
-    Areas: () => ((mark.is_upright ? "y" : "x") === way ? [mark.x] : [mark.low, mark.high]),
+    Bars: () => ((mark.is_horizontal ? "x" : "y") === way ? [mark.value] : [mark.at, mark.at_end]),
+    Areas: () => (way === "x" ? [mark.x] : [mark.low, mark.high]),
     Whiskers: () => (mark.along === way ? [mark.low, mark.high] : [mark.at]),
     Cells: () => [mark[way], mark[`${way}_end`]],
     Lines: () => [mark[way]],

@@ -63,12 +63,11 @@ function addBars(drawing, mark) {
   const names = mark.is_horizontal ? ["left", "right", "bottom", "top"] : ["bottom", "top", "left", "right"];
   for (const { key, rows } of groupedRows(mark, "")) {
     const at = numbersOf(mark, mark.at, rows);
-    const base = mark.base ? numbersOf(mark, mark.base, rows) : rows.map(() => 0);
     const value = numbersOf(mark, mark.value, rows);
     const ends = mark.at_end ? numbersOf(mark, mark.at_end, rows) : at.map((place) => place + mark.thickness / 2);
     const starts = mark.at_end ? at : at.map((place) => place - mark.thickness / 2);
-    const far = base.map((own, n) => placed(drawing.panel[along], own + value[n]));
-    const near = base.map((own) => placed(drawing.panel[along], own));
+    const far = value.map((own) => placed(drawing.panel[along], own));
+    const near = value.map(() => placed(drawing.panel[along], 0));
     const [a, b] = [starts, ends].map((own) => own.map((place) => placed(drawing.panel[across], place)));
     const columns = Object.fromEntries([near, far, a, b].map((own, n) => [names[n], own]));
     addHover(drawing, mark, addGlyph(drawing, mark, key, "Quad", { columns, rows, look: { line_color: null }, roles: filled(key) }));
@@ -124,18 +123,17 @@ function addPoints(drawing, mark) {
 
 /** @param {Drawing} drawing @param {any} mark */
 function addAreas(drawing, mark) {
-  const [along, across] = mark.is_upright ? /** @type {const} */ (["y", "x"]) : /** @type {const} */ (["x", "y"]);
-  const foot = isLog(drawing.panel[across]) ? Math.min(...drawing.ends[across]) : 0;
-  const type = `${mark.is_upright ? "H" : "V"}Area${mark.step ? "Step" : ""}`;
+  const foot = isLog(drawing.panel.y) ? Math.min(...drawing.ends.y) : 0;
+  const type = `VArea${mark.step ? "Step" : ""}`;
   const mode = mark.step ? { step_mode: mark.step === "post" ? "after" : "before" } : {};
   for (const { key, rows } of groupedRows(mark, mark.group)) {
     for (const stretch of withoutGaps(mark, rows)) {
-      const at = places(drawing, mark, mark.x, along, stretch);
-      const [low, high] = [mark.low, mark.high].map((column) => places(drawing, mark, column, across, stretch));
-      const raised = isLog(drawing.panel[across]) ? low.map((value) => (value > 0 ? value : foot)) : low;
-      const columns = { [along]: at, [`${across}1`]: raised, [`${across}2`]: high };
+      const at = places(drawing, mark, mark.x, "x", stretch);
+      const [low, high] = [mark.low, mark.high].map((column) => places(drawing, mark, column, "y", stretch));
+      const raised = isLog(drawing.panel.y) ? low.map((value) => (value > 0 ? value : foot)) : low;
+      const columns = { x: at, y1: raised, y2: high };
       addGlyph(drawing, mark, key, type, { columns, rows: stretch, look: { fill_alpha: mark.alpha, ...mode }, roles: filled(key) });
-      const ends = { [along]: at, [across]: high };
+      const ends = { x: at, y: high };
       const look = { size: 9, fill_alpha: 0, line_alpha: 0 };
       addHover(drawing, mark, addGlyph(drawing, mark, key, "Scatter", { columns: ends, rows: stretch, look }));
     }

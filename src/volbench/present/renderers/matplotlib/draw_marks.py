@@ -51,15 +51,14 @@ def floats(frame: pd.DataFrame, column: str) -> np.ndarray:
 def _draw_bars(axes: Axes, mark: Bars, looks: Looks) -> None:
     for key, rows in series_of(mark):
         at, value = floats(rows, mark.at), floats(rows, mark.value)
-        base = floats(rows, mark.base) if mark.base else np.zeros(len(rows))
         if mark.at_end:
-            along, up = (at, floats(rows, mark.at_end)), (base, base + value)
+            along, up = (at, floats(rows, mark.at_end)), (np.zeros(len(rows)), value)
             x, y = (up, along) if mark.is_horizontal else (along, up)
             axes.add_collection(_rectangles(x, y, looks.filled(key)))
             axes.autoscale_view()
             continue
         draw = axes.barh if mark.is_horizontal else axes.bar
-        draw(at, value, mark.thickness, base, **looks.filled(key))
+        draw(at, value, mark.thickness, **looks.filled(key))
 
 
 def _rectangles(
@@ -104,14 +103,14 @@ def _joined(lines: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray,
 
 
 def _draw_areas(axes: Axes, mark: Areas, looks: Looks) -> None:
-    fill = axes.fill_betweenx if mark.is_upright else axes.fill_between
     columns = [mark.x, mark.low, mark.high]
     for key, rows in series_of(mark):
         areas = [area[columns].to_numpy(dtype=float) for area in _groups(rows, mark.group)]
         gap = np.full((1, 3), np.nan)
         joined = np.vstack([row for area in areas for row in (area, gap)])
         at, low, high = joined[:-1].T
-        fill(at, low, high, step=mark.step or None, alpha=mark.alpha, **looks.filled(key))
+        look = looks.filled(key)
+        axes.fill_between(at, low, high, step=mark.step or None, alpha=mark.alpha, **look)
 
 
 def _groups(rows: pd.DataFrame, column: str) -> Iterator[pd.DataFrame]:
