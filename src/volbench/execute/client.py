@@ -48,6 +48,9 @@ _CLOCK_READINGS = 8
 _CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the way.
 _MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.
 _MAX_PREAMBLE_BYTES = 65_536  # A greeting has a few kB. Noticed by: tests/execute/test_agent.py
+# What a login shell may print in all: a hundred times the longest greeting.
+# Noticed by: test_login_shells.py::test_a_login_that_prints_without_end_harms_no_other_host
+_MAX_PRINTED_BYTES = 1024**2
 _PLAIN_BYTES = 1024  # As in `agent.service`.
 _MAX_SHOWN = 200  # characters of a login shell's output, in a cell of a table
 _KILLED = 128 + 9  # exit status of what SIGKILL ended
@@ -171,6 +174,7 @@ class Session:
         self._stream: Stream | None = None
         self._line = bytearray()
         self._preamble = b""
+        self._printed_bytes = 0  # before the agent greeted
         self._receivers: dict[int, Receiver] = {}
         self._numbers = itertools.count(1)
         self._since_s = time.monotonic()
@@ -335,6 +339,13 @@ class Session:
         fields = line.decode("utf-8", "replace").split()
         if len(fields) != 3 or fields[0] != self._mark:
             self._preamble = (self._preamble + line + b"\n")[-_MAX_PREAMBLE_BYTES:]
+            self._printed_bytes += len(line) + 1
+            if self._printed_bytes > _MAX_PRINTED_BYTES:
+                raise TransportError(
+                    f"the login shell on {self.host} prints without end: "
+                    f"{_ending(line.decode('utf-8', 'replace'))}",
+                    hint=_SHELL_HINT,
+                )
             return
         with self._changed:
             self._is_greeted = True

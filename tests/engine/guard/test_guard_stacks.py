@@ -162,14 +162,6 @@ def test_without_blkid_the_bytes_of_the_device_decide(server: Server) -> None:
     assert refusal(server.machine, "/dev/sdb", wipe=True) == ""
 
 
-def test_a_busy_device_is_refused(server: Server) -> None:
-    """The kernel has the last word."""
-    server.machine.busy["/dev/sdb"] = "Device or resource busy"
-    assert refusal(server.machine, "/dev/sdb") == (
-        "/dev/sdb cannot be opened exclusively: Device or resource busy"
-    )
-
-
 def test_names_with_a_slash_are_devices(server: Server) -> None:
     """The kernel writes ``cciss/c0d0`` with an exclamation mark."""
     node = server.disk("cciss!c0d0", (104, 0))

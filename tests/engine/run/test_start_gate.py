@@ -152,9 +152,8 @@ def test_a_clock_set_after_the_survey_moves_no_start(
         time.sleep(0.02)
     start = (tmp_path / GO).read_text().split()[0]
     assert 0 < float(start) - lead_s - time.monotonic() < 10
-    (tmp_path / WOKE).write_text(f"{float(start) + 0.01:.6f} {start} {float(start) + by_s:.6f}\n")
-    if is_set_before:
-        (tmp_path / WOKE).write_text(f"{float(start) + 0.01:.6f} {start} {float(start):.6f}\n")
+    now_s = float(start) + (0.0 if is_set_before else by_s)
+    (tmp_path / WOKE).write_text(f"{float(start) + 0.01:.6f} {start} {now_s:.6f}\n")
     record = gate.record()
     assert record["late_s"] == pytest.approx(0.01, abs=1e-3)
     assert record["clock_offset_s"] == pytest.approx(by_s, abs=0.1)

@@ -30,6 +30,7 @@ from volbench.execute.ssh.connection import Connection, ConnectionPool
 from volbench.model.campaign.host import Host
 
 _CHUNK_BYTES = 65_536
+_CHUNKS_A_TURN = 16  # One thread reads all hosts: a flood of one must not keep it.
 _NO_STATUS = -1
 _STATUS_S = 0.2  # The exit status follows the end of the output at once, if there is one.
 _SEND_S = 15.0  # A host that hangs reads no requests.
@@ -153,12 +154,14 @@ class SshStream:
     def pump(self) -> bool:
         """Pass on arrived data; return whether more may follow."""
         channel = self._channel
-        while channel.recv_ready():
-            self._on_output(channel.recv(_CHUNK_BYTES))
-        while channel.recv_stderr_ready():
-            chunk = channel.recv_stderr(_CHUNK_BYTES)
-            self._errors += chunk[: STDERR_LIMIT_BYTES - len(self._errors)]
-        return not (channel.eof_received or channel.closed)
+        for _ in range(_CHUNKS_A_TURN):
+            if channel.recv_ready():
+                self._on_output(channel.recv(_CHUNK_BYTES))
+            if channel.recv_stderr_ready():
+                chunk = channel.recv_stderr(_CHUNK_BYTES)
+                self._errors += chunk[: STDERR_LIMIT_BYTES - len(self._errors)]
+        has_more = channel.recv_ready() or channel.recv_stderr_ready()
+        return has_more or not (channel.eof_received or channel.closed)
 
     def report_end(self) -> None:
         """Report the end of the program, unless the stream was closed."""
