@@ -232,11 +232,10 @@ def test_name_names_the_job_and_not_its_files() -> None:
     assert _import("[2x50%_sort]\nioengine=cpuio\ncpuload=50\n").profile.jobs[0].name
 
 
-def test_values_that_fio_reads_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty direction of bssplit is inherited; variables are those of the environment."""
-    monkeypatch.setenv("DEPTH", "8")
-    options = _import("[j]\nbssplit=8k/90:16k/10,,\niodepth=${DEPTH}\n").profile.jobs[0].options
-    assert options == {"bssplit": "8192/90:16384/10,,", "iodepth": "8"}
+def test_an_unset_direction_of_a_split_is_kept() -> None:
+    """For fio it has the block size of bs."""
+    options = _import("[j]\nbssplit=8k/90:16k/10,,\n").profile.jobs[0].options
+    assert options == {"bssplit": "8192/90:16384/10,,"}
 
 
 @pytest.mark.parametrize("text", ["[j]\nsize=64k ; why\n", "[j]\nsize=64k\t# why\n"])

@@ -8,7 +8,6 @@ reports where that is probably not what was meant.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -25,7 +24,6 @@ _EXACT_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_00
 _TRIMMED = frozenset({"filename", "description"})
 
 _LINE_LIMIT = 8191
-_VARIABLE = re.compile(r"\$\{([^}]*)\}")  # Of the environment
 _REPLACED = re.compile(r"\$\{[^}]*\}|\$(ncpus|mb_memory|pagesize)")
 _ENGINES_WITHOUT_FILES = frozenset({"null", "cpuio"})
 
@@ -265,13 +263,12 @@ def _add_setting(section: SectionText, line: str, number: int, problems: Problem
             hint="copy its content into this file",
         )
         return
-    value = _VARIABLE.sub(lambda match: os.environ.get(match[1], match[0]), value)
     if replaced := _REPLACED.search(value):
         problems.add(
             f"{replaced.group()} is substituted by fio at run time",
             line=number,
             key=name.strip(),
-            hint="write the value itself, or set the variable of the environment",
+            hint="write the value itself",
         )
         return
     section.settings.append(Setting(name.strip(), value if equals else None, number))
