@@ -189,7 +189,7 @@ def _span(panel: Panel, way: str) -> float:
 
 def _answer(plot: Plot) -> Iterator[str]:
     """Below the title stands what the chart shows; no line over a panel breaks a date."""
-    if plot.title and not plot.answer:
+    if plot.name and plot.title and not plot.answer:
         yield "no sentence below the title says what the chart shows"
     for panel in plot.panels:
         if re.search(r"\d\d-\n\d\d\b", panel.title):

@@ -578,7 +578,7 @@ def _with_table(plot: Plot, drawing: Drawing) -> Plot:
     series: list[str] = []
     for metric, points in zip(drawing.responses, drawing.points, strict=True):
         for point in points:
-            parts = [_panel_title(drawing, point.panel), point.colour]
+            parts = [_panel_title(drawing, point.panel), drawing.names[point.colour]]
             parts += [metric.label] if len(drawing.responses) > 1 else []
             name = ", ".join(filter(None, parts)) or metric.label
             if name not in rows:

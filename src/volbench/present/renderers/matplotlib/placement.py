@@ -108,7 +108,8 @@ def _measured(figure: Figure, axes: Axes) -> _Margins:
         return _Margins(0, 0, 0, 0)
     dpi = figure.dpi
     return _Margins(
-        left=max(0.0, inner.x0 - box.x0) / dpi,
+        # Letters of a table are wider at a higher resolution, by up to a twelfth
+        left=max(0.0, inner.x0 - box.x0) / dpi * (1.0 if axes.axison else 1.08),
         right=max(0.0, box.x1 - inner.x1) / dpi,
         bottom=max(0.0, inner.y0 - box.y0) / dpi,
         top=max(0.0, box.y1 - inner.y1) / dpi,
