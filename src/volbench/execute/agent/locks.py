@@ -164,12 +164,12 @@ def release(key: str) -> None:
 def _target_names(path: str) -> "list[str]":
     """Return the names of the lock of a file or folder: by its place, and itself if it exists."""
     folder, _, name = path.rpartition("/")
-    place = _numbered("dir", os.stat(folder or "/"), inode=True)
-    names = ["{}-{:x}".format(place, zlib.crc32(os.fsencode(name)))]
-    try:
-        return [*names, _numbered("dir", os.stat(path), inode=True)]
-    except OSError:
-        return names
+    names = []  # type: list[str]
+    with contextlib.suppress(OSError):  # what is not there, or no more, is not measured
+        place = _numbered("dir", os.stat(folder or "/"), inode=True)
+        names.append("{}-{:x}".format(place, zlib.crc32(os.fsencode(name))))
+        names.append(_numbered("dir", os.stat(path), inode=True))
+    return names
 
 
 def _numbered(kind: str, status: os.stat_result, *, inode: bool = False) -> str:
