@@ -224,7 +224,12 @@ def label_column(name: str) -> Column:
 SERIES: tuple[Column, ...] = (
     *IDENTITY,
     text("direction", "`read`, `write` or `trim`."),
-    real("t_s", "s", "End of the interval, from the start of the run's I/O."),
+    real(
+        "t_s",
+        "s",
+        "End of the interval, from the start of the run's I/O. A last one that is not full is left "
+        "out; `log_share` says what the series has.",
+    ),
     text(
         "utc",
         "The same instant by the controller's clock, ISO 8601 with Z; of imported logs within 2 s.",

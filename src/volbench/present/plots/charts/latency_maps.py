@@ -13,7 +13,7 @@ from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.metrics import LATENCY_LOGS, log_limits, time_axis
-from volbench.units import format_count, format_latency
+from volbench.units import counted_noun, format_count, format_latency
 
 _ROOM = Room(6, "runs")
 _PANEL_IN = 1.9
@@ -107,7 +107,8 @@ def describe(maps: _Maps) -> str:
     low, high = float(rows["bin_low_s"].min()), float(rows["bin_high_s"].max())
     return (
         f"Latency over time of {format_count(float(rows['count'].sum()))} I/Os in "
-        f"{rows['run'].nunique()} runs, between {format_latency(low)} and {format_latency(high)}."
+        f"{counted_noun(rows['run'].nunique(), 'run')}, between {format_latency(low)} and "
+        f"{format_latency(high)}."
     )
 
 
