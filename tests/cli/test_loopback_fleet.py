@@ -31,8 +31,8 @@ from volbench.store.archive import read_campaign
 pytestmark = pytest.mark.slow
 
 EVENTS = ("--format", "events")
-MAX_OF_RUN = 5
-"""Requests of a run that are waited for: files, volumes, write-back, block sample, launch."""
+MAX_OF_RUN = 6
+"""Requests of a run that are waited for: files, volumes, write-back, blocks, launch, clock."""
 _CUT_S = 4.0
 """Time without answers: longer than the lead of a start and the run of a second after it."""
 MAX_OF_CAMPAIGN = 9

@@ -7,10 +7,11 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
@@ -169,10 +170,10 @@ def test_a_link_changed_after_the_check_is_not_followed_by_fio(
         run: Run,
         state: HostState,
         *,
-        ours: Callable[[str], bool],
         opened: OpenDevice | None = None,
+        **others: Any,  # noqa: ANN401 - of the check
     ) -> None:
-        check(guard, run, state, ours=ours, opened=opened)
+        check(guard, run, state, opened=opened, **others)
         if opened is not None:
             link.unlink()
             link.symlink_to(precious)

@@ -147,7 +147,7 @@ def check_clean(hosts: Sequence[RealHost]) -> None:
     for host in hosts:
         assert fios(host) == []
         left = host.run("sh", "-c", "find /root/.volbench /var/tmp -type f 2>/dev/null || true")
-        assert left.strip() == ""
+        assert left.strip() == "", left
 
 
 def check_once(desk: Desk) -> None:

@@ -329,7 +329,7 @@ def test_a_clock_that_is_off_starts_on_time(desk: Desk, set_to_s: float) -> None
 
 def test_a_file_on_a_host_is_probed_for_cold_blocks_once_it_may_be_overwritten(desk: Desk) -> None:
     """The hint names the host; the first reads run in a folder there, of which nothing is left."""
-    desk.prepare(jobs=["b"], runtime="1s")
+    desk.prepare(jobs=["a"], runtime="1s")
     profile, inventory = desk.folder / "p.yaml", desk.folder / "fleet.yaml"
     profile.write_text(profile.read_text().replace("name: p", "name: p\ncold_probe: true"))
     inventory.write_text(inventory.read_text().replace("data: /var/tmp", "data: /var/tmp/written"))

@@ -188,20 +188,24 @@ class HostSelection:
 
 def _refuse_typo(text: str) -> None:
     """Refuse a host that is a file here, and a file that is not there but is a host."""
-    from volbench.execute.ssh.ssh_config import SshConfig
     from volbench.plan.inventory import named_volume
 
     path = text.rpartition("=")[2]
     first, _, rest = path.partition("/")
     if named_volume(text) and Path(path).exists():
         hint = f"write ./{path} for the file"
-    elif not (named_volume(text) or Path(first).exists()) and (
-        "@" in first or first in SshConfig().names
-    ):
+    elif not (named_volume(text) or Path(first).exists()) and ("@" in first or _is_host(first)):
         hint = f"write {first}:/{rest} for the host, ./{path} for a new file"
     else:
         return
     raise InputError(f"{path} may be a host or a file", hint=hint)
+
+
+def _is_host(name: str) -> bool:
+    """Return whether the configuration of ssh names a host."""
+    from volbench.execute.ssh.ssh_config import SshConfig
+
+    return name in SshConfig().names
 
 
 # Options that select hosts, as the keyword `where`

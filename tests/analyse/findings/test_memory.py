@@ -26,7 +26,7 @@ from volbench.analyse.findings import find
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.model.campaign.planned_run import Imported, ImportedJob, Run, SourceFile
 from volbench.model.results.finding import Severity
-from volbench.model.results.provenance import BlockSample, VolumeFacts
+from volbench.model.results.provenance import BlockSample, HostFacts, VolumeFacts
 from volbench.present.terminal.campaign_text import memory_words
 
 RATE = IOPS * BLOCK
@@ -338,12 +338,16 @@ def test_rates_that_no_such_disk_has(facts: dict[str, object], iops: float, word
     run = a_run()
     view = a_view(run, summary=[summary_row(run, iops=iops)], series=[])
     assert view.volume is not None
-    view = replace(view, volume=view.volume.model_copy(update=facts))
+    metal = HostFacts(host="local", virtualization="none")
+    view = replace(view, volume=view.volume.model_copy(update=facts), host=metal)
     entries = found(view, rule="host-cache")
     assert len(entries) == bool(words)
     assert all(words in entry.message for entry in entries)
     buffered = replace(view, run=a_run({"direct": "0"}))
     assert found(buffered, rule="host-cache") == []
+    if "rotational" in facts:  # so are virtual disks called, whatever they are
+        guest = replace(view, host=HostFacts(host="local", virtualization="kvm"))
+        assert found(guest, rule="host-cache") == []
 
 
 @pytest.mark.parametrize(("share", "count"), [(2.0, 1), (1.05, 0), (0.5, 0)])

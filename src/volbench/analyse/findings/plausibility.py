@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
 from volbench.analyse.findings.rule import Observation
 from volbench.analyse.frames.run_view import Result, RunView, results_of, total
 from volbench.model.campaign.planned_files import MEMORY_ENGINES
@@ -74,7 +75,10 @@ def _typical_s(result: Result) -> float:
 
 
 def _rotational(view: RunView, facts: VolumeFacts) -> Iterator[Observation]:
-    if not facts.rotational or not all(load.is_random for load in view.workloads):
+    # virtual disks are called rotational unless their hypervisor says otherwise
+    if device_kind(view) is not DeviceKind.HARD_DISK:
+        return
+    if not all(load.is_random for load in view.workloads):
         return
     disks = max(1, len(facts.backing))
     limit, iops = _MAX_ROTATIONAL_IOPS * disks, total(view, "iops")
