@@ -1,6 +1,6 @@
 """Sentences about a watch, from rows with a known answer."""
 
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
@@ -48,8 +48,7 @@ class Watched:
 
 def test_a_summary_says_who_saturated_what_and_when() -> None:
     """With the peak, the share of the time, and the processes of the saturated time alone."""
-    watched: Any = Watched()
-    disk, idle, cpu = summary_lines(watched)
+    disk, idle, cpu = summary_lines(cast("Any", Watched()))
     assert disk == (
         "sdb: 680 writes/s (2.79 MB/s) on average; peak 3k IOPS at 10:00:07; busy 24 % of the "
         "time; saturated for 4s: 10:00:06 to 10:00:10; bytes of the host's processes: dd 90 %, "
