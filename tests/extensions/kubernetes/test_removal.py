@@ -23,7 +23,7 @@ CLAIM = item(
     "volbench-1-0",
     spec={
         "volumeName": "pv-1",
-        "storageClassName": "fast",
+        "storageClassName": "fast\n",
         "resources": {"requests": {"storage": "1Gi"}},
     },
 )

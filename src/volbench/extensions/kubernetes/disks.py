@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.manifests import campaign_selector
+from volbench.present.formatting import printable
 
 _RECORD = "volbench.io/volumes"  # Annotation of the lease
 _RETAIN = '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'
@@ -33,7 +35,9 @@ class Disk:
         """Name the volume, its class and its disk, and why it could not be deleted."""
         disk = f", disk {self.handle}" if self.handle else ""
         failure = f" ({self.failure})" if self.failure else ""
-        return f"PV {self.name}: {self.size} of {self.storage_class or 'no class'}{disk}{failure}"
+        of_class = self.storage_class or "no class"
+        words = f"PV {self.name}: {self.size} of {of_class}{disk}{failure}"
+        return " ".join(printable(words).split())  # a line, whatever the cluster answers
 
     def removal(self, cluster: Cluster) -> str:
         """Return the command that removes a retained volume with its disk."""
@@ -78,9 +82,11 @@ def _looked_up(cluster: Cluster, disk: Disk) -> Disk | None:
 
 
 def _recorded(lease: Manifest | None) -> Iterator[Disk]:
-    """Yield the volumes that a lease records."""
+    """Yield the volumes that a lease records; none if something else wrote the record."""
     text = (lease or {}).get("metadata", {}).get("annotations", {}).get(_RECORD, "[]")
-    yield from (Disk(**each) for each in json.loads(text))
+    with suppress(ValueError, TypeError, AttributeError):
+        for each in json.loads(text):
+            yield Disk(**{key: str(value) for key, value in each.items()})
 
 
 def _claimed(claim: Manifest) -> Disk:
