@@ -1,19 +1,20 @@
 """Measure what a fleet costs its controller, and how closely its hosts start together.
 
+    PYTHONPATH=. python benchmarks/fleet.py [--hosts N]
+
 Real hosts are made: one network namespace with its own sshd each (see tests/fleet/hosts.py), so
-this needs root. Prints, for a boot storm on N hosts, wall time, CPU time and peak memory of the
-controller; and, for M hosts, the spread of the first I/O from fio's own logs: once with volbench's
-common start, once with fio started on all hosts by plain parallel ssh.
+this needs root. One job on all of them costs the controller so much, beside what else starts fio on
+many hosts (`fleet_rivals.py`), and at long round trips; 1 where a goal is missed. Other figures:
 
-    PYTHONPATH=. python benchmarks/fleet.py [N] [M]
-
-With `--cost K` it prints what one job on K hosts costs the controller instead, beside what else
-starts fio on many hosts (`fleet_rivals.py`), with the targets for sessions and long round trips.
-With `--clients K` it prints what a campaign on K simulated hosts costs its controller.
+    --skew       spread of the first I/O, from fio's own logs, with volbench's common start and
+                 with fio started on all hosts by plain parallel ssh
+    --storm      wall time, CPU time and peak memory of the controller of a boot storm
+    --simulated  what a campaign on simulated hosts costs its controller
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import resource
 import subprocess
@@ -136,28 +137,38 @@ def skew(count: int, folder: Path) -> None:
     )
 
 
-def cost(count: int) -> int:
+def cost(count: int, folder: Path) -> int:
     """Print what one job costs, beside rivals; return the exit status."""
-    with tempfile.TemporaryDirectory() as folder, fleet(count, Path(folder) / "f") as hosts:
-        return print_figures([*costs(hosts, Path(folder)), *delay(hosts, Path(folder))])
+    with fleet(count, folder / "f") as hosts:
+        return print_figures([*costs(hosts, folder), *delay(hosts, folder)])
 
 
-def main() -> None:
-    """Measure and print."""
-    if sys.argv[1:2] == ["--control"]:
-        control(Path(sys.argv[2]))
-        return
-    if sys.argv[1:2] == ["--clients"]:
-        with tempfile.TemporaryDirectory() as folder:
-            sys.exit(print_figures(scale(int(sys.argv[2]), Path(folder))))
-    if sys.argv[1:2] == ["--cost"]:
-        sys.exit(cost(int(sys.argv[2]) if len(sys.argv) > 2 else 8))
-    count, few = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (30, 8)
+def main() -> int:
+    """Measure and print; 1 where a goal is missed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--hosts", type=int, default=8, metavar="N")
+    parser.add_argument("--control", type=Path, help=argparse.SUPPRESS)
+    for name in ("skew", "storm", "simulated"):
+        parser.add_argument(f"--{name}", action="store_true")
+    given = parser.parse_args()
+    if given.control:  # this program's own controller, in a process of its own
+        control(given.control)
+        return 0
     resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
-    with tempfile.TemporaryDirectory() as folder:
-        skew(few, Path(folder))
-        storm(count, Path(folder))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if given.simulated:
+            return print_figures(scale(given.hosts, folder))
+        if not (given.skew or given.storm):
+            return cost(given.hosts, folder)
+        if given.skew:
+            skew(given.hosts, folder)
+        if given.storm:
+            storm(given.hosts, folder)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """Controller of a campaign on hundreds of simulated hosts, and what it uses while all of them run.
 
-Run by `fleet.py --clients N`. The hosts are simulated by `fleet_clients.py` in another process.
+Run by `fleet.py --simulated`. The hosts are simulated by `fleet_clients.py` in another process.
 """
 
 from __future__ import annotations

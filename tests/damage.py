@@ -93,7 +93,6 @@ def _documents(content: bytes) -> list[bytes]:
 
 
 def _places(value: object, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of every value below a value."""
     children = value.items() if isinstance(value, dict) else ()
     for key, child in enumerate(value) if isinstance(value, list) else children:
         yield (*above, key)
@@ -101,7 +100,6 @@ def _places(value: object, above: tuple[str | int, ...] = ()) -> Iterator[tuple[
 
 
 def _replaced(value: object, place: tuple[str | int, ...], wrong: str) -> str:
-    """Return JSON of a document with the value at a place replaced."""
     fresh = json.loads(json.dumps(value))
     inner = fresh
     for key in place[:-1]:

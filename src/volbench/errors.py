@@ -7,6 +7,7 @@
     │   ├── ProfileError               a profile: file, line, column, key; may hold several problems
     │   └── InventoryError             a list of hosts: located problems, or the whole list
     ├── RefusedError               3   the run would or might destroy data
+    │   └── NoSpaceError               a volume, or the folder of results, has too little room
     ├── TransportError             4   a host is unreachable, or the connection failed
     │   ├── ConnectError *             no connection, or it was lost
     │   ├── AuthError                  authentication failed
@@ -107,6 +108,10 @@ class RefusedError(VolbenchError):
     """The run would or might destroy data; nothing was done."""
 
     exit_code = 3
+
+
+class NoSpaceError(RefusedError):
+    """A volume or a folder for results has too little room; nothing was done."""
 
 
 class TransportError(VolbenchError):

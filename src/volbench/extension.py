@@ -83,6 +83,8 @@ class Extension(NamedTuple):
     findings: Sequence[str] = ()  # rules; see `analyse.findings.rule`
     # name to a function: further methods of `api.many_campaigns.Dataset`, given the dataset first
     methods: Mapping[str, str] = _NONE
+    # functions that yield further sentences of the answer of a `Dataset`
+    sentences: Sequence[str] = ()
     # function that returns a campaign folder with results of other tools at a path, for reading
     campaign_of: str = ""
     # context managers around the execution of a campaign, given its folder and its hosts; each

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
 _NUMBER = re.compile(
     r"\s*(0x[0-9a-f]+|[+-]?\d+(?:\.\d+)?)\s*([a-z/]*)\s*", re.IGNORECASE | re.ASCII
 )
 _MOST_LETTERS = 40
+_MAX_SPANS = 5  # of names
 _BEYOND = 2**63  # fio stores sizes, and times in microseconds, in 63 bits
 
 _BINARY = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
@@ -194,6 +196,23 @@ def natural_order(text: str) -> list[tuple[int, str]]:
 def counted_noun(number: int, noun: str) -> str:
     """Return a count with its noun, such as ``3 jobs``."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def folded_names(names: Sequence[str]) -> str:
+    """Return names with consecutive numbers as one span, such as ``vm01 to vm30``."""
+    spans: list[list[str]] = []
+    for name in names:
+        if spans and _following(spans[-1][-1]) == name:
+            spans[-1].append(name)
+        else:
+            spans.append([name])
+    words = [f"{span[0]} to {span[-1]}" if span[2:] else ", ".join(span) for span in spans]
+    more = sum(map(len, spans[_MAX_SPANS:]))
+    return ", ".join(words[:_MAX_SPANS]) + (f" and {more} more" if more else "")
+
+
+def _following(name: str) -> str:
+    return re.sub(r"\d+(?=\D*$)", lambda last: f"{int(last[0]) + 1:0{len(last[0])}}", name)
 
 
 def format_count(value: float) -> str:

@@ -5,7 +5,7 @@ from itertools import product
 
 VOLUMES, PATTERNS = ("local", "premium", "standard"), ("randread", "randwrite")
 SIZES, DEPTHS, REPEATS = (4096, 16384, 65536), (1, 4, 16, 64), (1, 2, 3)
-# Folder and job of a result; those of the last two are not written by any loop that was seen before
+# Folder and job of a result; no loop that was seen before writes the last four
 NAMINGS = {
     "counted": ("out/{v}", "{v}-{rw}-{bs}-{qd}-{r}"),
     "runs": ("out", "{v}_{rw}_qd{qd}_bs{k}k_run{r}"),
@@ -13,6 +13,8 @@ NAMINGS = {
     "dated": ("out/2026112{r}-0{r}1500", "2026112{r}-0{r}1500-{v}-{rw}-{k}k-iodepth{qd}"),
     "one job": ("out/{v}/{rw}{k}k{qd}", "{v}-{rw}{k}k{qd}-result-{r}"),
     "words": ("bench/{v}.blocksize={bs}", "rnd-{k}KiB-depth_{qd}.iteration{r}"),
+    "letters": ("out", "{v}_{rw}_{k}k_qd{qd}_try{letter}"),
+    "hash": ("out", "{hash}"),
     "clock": ("2026-11-2{r}_10.15.00/{v}", "fio.{rw}.{k}kb.q{qd}"),
 }
 
@@ -24,6 +26,7 @@ def rows_named(naming: str) -> Iterator[dict[str, object]]:
         product(VOLUMES, PATTERNS, SIZES, DEPTHS, REPEATS), start=1
     ):
         words = {"v": v, "rw": rw, "bs": bs, "k": bs // 1024, "qd": qd, "r": r}
+        words |= {"letter": " abc"[r], "hash": f"{number * 2654435761 % 2**32:08x}"}
         job = name.format(**words)
         yield {
             "campaign": "c",

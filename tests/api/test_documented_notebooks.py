@@ -20,7 +20,6 @@ SETTING, RATES_DIFFER = r"MAY_DIFFER = \"\"", r"MAY_DIFFER = \"rate_iops\""
 
 @pytest.fixture(name="cells")
 def _cells(tmp_path: Path) -> list[dict[str, Any]]:
-    """Return the cells of the notebook after it ran beside a folder of two campaigns."""
     for name, iops in (("slow", 200), ("fast", 600)):
         measure(tmp_path / "results", name, f"rate_iops={iops}", "runtime=1s", "repeat=2")
     text = NOTEBOOK.read_text(encoding="utf-8")

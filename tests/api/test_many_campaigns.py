@@ -16,7 +16,6 @@ from volbench.store.layout import Layout
 
 @pytest.fixture(name="results")
 def _results(tmp_path: Path) -> Path:
-    """Return a folder with two campaigns of one name, one of them deeper."""
     make(tmp_path / "results", HOSTS)
     shutil.copytree(tmp_path / "results/c", tmp_path / "results/older/first")
     return tmp_path / "results"

@@ -71,6 +71,7 @@ def test_notebooks_show_tables(folder: Path) -> None:
     assert all({"table", "td"} <= {*each.tags} for each in shown)
     assert HOSTILE in shown[1].words
     assert verdicts.summary[0] in shown[2].words
+    assert verdicts.remarks[0] in shown[2].words
     assert shown[2].tags.count("tr") == 1 + len(verdicts)
     assert "1 of 2 runs finished" in repr(campaign)
     assert [row["rule"] for row in findings] == ["late", "cold"]

@@ -262,7 +262,6 @@ def test_charts_have_no_accessibility_violations(watched: Watched, drawn: Drawn)
 
 @pytest.fixture(scope="module", name="report")
 def _report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the report of nine runs whose texts are hostile, at a path with blanks."""
     folder = tmp_path_factory.mktemp("a b & c")
     root = make_campaign(folder, size=Size(jobs=3, repeats=3, seconds=8), note=EVIL).root
     page = folder / "re port #1.html"

@@ -21,7 +21,6 @@ from volbench.errors import InputError
 
 @pytest.fixture(name="results")
 def _results(tmp_path: Path) -> Path:
-    """Return the default folder of results with a campaign in it."""
     make(tmp_path / "volbench-results", HOSTS)
     return tmp_path / "volbench-results"
 
@@ -42,7 +41,7 @@ def test_a_campaign_has_its_date_target_and_answer(results: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rates", "answer"), [((900.0, 1100.0), "1k IOPS"), ((500.0, 1100.0), "500 IOPS to 1.1k IOPS")]
+    ("rates", "answer"), [((900.0, 1100.0), "1k IOPS"), ((500.0, 1100.0), "500 to 1.1k IOPS")]
 )
 def test_no_median_stands_for_repeats_that_differ_twofold(
     rates: tuple[float, float], answer: str
@@ -73,7 +72,6 @@ CASES = Path(__file__).parents[1] / "cases" / "field"
 
 @pytest.fixture(scope="module", name="nights")
 def _nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with two campaigns."""
     return make_nights(tmp_path_factory.mktemp("nights"), 2, workloads=WORKLOADS[:2])
 
 

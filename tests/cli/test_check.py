@@ -53,7 +53,8 @@ def test_findings_are_grouped_by_rule(doubtful: Path, volbench: Volbench) -> Non
     done = volbench("check", doubtful)
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    for rule in ("page-cache", "queue-depth", "compressible", "smaller-than-memory"):
+    assert " of smaller-than-memory in the same runs: " in " ".join(done.stdout.split())
+    for rule in ("page-cache", "queue-depth", "compressible"):
         assert len([line for line in lines if line.startswith(f"{rule}  ")]) == 1
     assert "001-buffered-r1" in done.stdout
     assert done.stdout.count("io_submit") == 0
@@ -77,6 +78,9 @@ def test_strict_exits_with_ten(doubtful: Path, volbench: Volbench) -> None:
     assert done.returncode == 10
     assert "queue-depth" in done.stdout
     assert "data-quality warnings" in done.stderr
+    exported = volbench("export", doubtful, "--columns", "job,invalid").stdout
+    assert {"page-cache", ""} >= {line.rpartition(",")[2] for line in exported.splitlines()[1:]}
+    assert "page-cache" in exported
     assert volbench("check", doubtful, "--strict", "--rule", "file-not-device").returncode == 0
 
 

@@ -65,7 +65,7 @@ def test_each_shell_completes(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     offered = done.stdout.split()
     assert any(word.startswith(candidate) for word in offered), done.stdout + done.stderr

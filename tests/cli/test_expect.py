@@ -26,7 +26,6 @@ expect:
 
 @pytest.fixture(scope="module", name="campaign")
 def _campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a finished campaign, which no test changes."""
     folder = tmp_path_factory.mktemp("expect")
     (folder / "wal.yaml").write_text(PROFILE)
     (folder / "scratch").mkdir()
@@ -75,6 +74,8 @@ def test_a_profile_says_what_is_expected(tmp_path: Path, scratch: Path, volbench
         "wal.error = 0": "pass",
         "reads.iops > 1e12": "fail",
     }
+    whole = json.loads(volbench("check", tmp_path / "out", "--json").stdout)
+    assert {row["expectation"]: row["answer"] for row in whole["expectations"]} == answers
     given = volbench("check", tmp_path / "out", "--expect", "wal.iops > 1")
     assert given.returncode == 0, given.stderr
 
@@ -107,11 +108,13 @@ def test_run_and_measure_answer_at_their_end(
     run = ["run", tmp_path / "wal.yaml", "--on", scratch, "--yes"]
     failed = volbench(*run, "--output", tmp_path / "a", "--expect", "reads.iops > 1e12")
     assert failed.returncode == 10, failed.stderr
-    assert "fail    reads.iops > 1e12" in failed.stdout
-    assert "pass    wal.error = 0" in failed.stdout
-    assert failed.stdout.startswith("answer")
+    checked = volbench("check", tmp_path / "a")
+    assert checked.returncode == 10
     shown = volbench("show", tmp_path / "a")
-    assert shown.stdout.startswith("answer")
+    for printed in (failed, shown, checked):
+        assert printed.stdout.startswith("answer")
+        assert "fail    reads.iops > 1e12" in printed.stdout
+        assert "pass    wal.error = 0" in printed.stdout
     assert json.loads(volbench("show", tmp_path / "a", "--json").stdout)[0]["runs"]
     events = volbench(
         *run, "--output", tmp_path / "b", "--expect", "reads.fsync_p99 < 1s", "--format", "events"
@@ -121,9 +124,11 @@ def test_run_and_measure_answer_at_their_end(
     assert [row["answer"] for row in results["expectations"]] == ["pass", "pass", "undecided"]
     assert error["exit_code"] == 11
     measured = ["measure", "--on", scratch, "--size", "1m", "--runtime", "1s", "--repeat", "1"]
-    passed = volbench(*measured, "--output", tmp_path / "c", "--expect", "randread-*.iops > 1")
+    expected = ["--expect", "randread-*.iops > 1", "--json"]
+    passed = volbench(*measured, "--output", tmp_path / "c", *expected)
     assert passed.returncode == 0, passed.stderr
-    assert "no interval (needs 3 repeats)" in passed.stdout
+    (answer,) = json.loads(passed.stdout)[0]["expectations"]
+    assert (answer["answer"], answer["reason"]) == ("pass", "no interval (needs 3 repeats)")
 
 
 def test_wrong_expectations_end_before_anything_runs(

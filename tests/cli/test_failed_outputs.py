@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import Volbench
+from tests.command_line import Volbench, call
 from tests.golden import GOLDEN, copy_of
 from volbench.present.formatting import spreadsheet_text
 
@@ -79,6 +79,21 @@ def campaign(tmp_path: Path, volbench: Volbench) -> Path:
     )
     assert done.returncode == 0, done.stderr
     return tmp_path / "in"
+
+
+def test_a_report_opens_where_there_is_a_desktop(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser gets the page; without one the command to open it is printed."""
+    browser, page = campaign / "browser", campaign / "report" / "index.html"
+    browser.write_text(f"#!/bin/sh\necho $1 > {campaign}/seen\n")
+    browser.chmod(0o755)
+    for name in ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.setenv(name, "")
+    assert f"xdg-open {page}" in call("report", campaign, "--open").stderr
+    monkeypatch.setenv("BROWSER", str(browser))
+    assert "xdg-open" not in call("report", campaign, "--open").stderr
+    assert (campaign / "seen").read_text() == f"{page.as_uri()}\n"
 
 
 @pytest.mark.parametrize(

@@ -107,15 +107,16 @@ def test_folder_in_use_is_not_overwritten(
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["cpus_allowed", "verify_async_cpus"])
 def test_a_missing_cpu_is_reported_before_the_run(
-    tmp_path: Path, scratch: Path, volbench: Volbench
+    name: str, tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
     """Fio counts CPUs from 0: the message says how many there are and offers the fix."""
     done = volbench(
-        "run", "quick", "--on", scratch, "--output", tmp_path / "out", "--set", "cpus_allowed=4096"
+        "run", "quick", "--on", scratch, "--output", tmp_path / "out", "--set", f"{name}=4096"
     )
     assert done.returncode == 2
-    assert "--set cpus_allowed=0" in done.stderr
+    assert f"--set {name}=0" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -147,7 +148,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         assert states[-1] != "finished"
         assert list(scratch.iterdir()) == []
         assert "failed" in states
-        assert f"volbench resume {small / 'c'} --retry-failed" in " ".join(done.stderr.split())
+        assert "hint: free some space there" in done.stderr
         subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
         again = volbench("resume", small / "c", "--retry-failed")
         assert again.returncode == 0, again.stderr
@@ -166,11 +167,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("run", "quick", "--repeat", "0"), "--repeat must be between 1 and 10000, not 0", "see"),
         (("plot", "iops", ".", "--width", "x"), "--width must be a number, not 'x'", "see"),
         (("measure", "."), "missing option '--on'", "did you mean `volbench measure --on .`?"),
-        (
-            ("run", "quick", "."),
-            "there is no profile '.'",
-            "to measure ., write --on .",
-        ),
+        (("run", "quick", "."), "there is no profile '.'", "to measure ., write --on ."),
         (("run", "quick", "--device", "."), "'--device'", "did you mean `--on`?"),
         (
             ("run", "quick", "/dta"),
@@ -189,7 +186,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("stop",), "'stop'", "did you mean `volbench status"),
         (("run", "./absent.yaml"), "'./absent.yaml'", "look at: ls ."),
         (("plot",), "missing argument 'WHAT'", "for example: volbench plot results/quick"),
-        (("plot", "sweep", "."), "there is no chart 'sweep'", "volbench plot iops,p99"),
+        (("plot", "bars3d", "."), "there is no chart 'bars3d'", "volbench plot iops --as towers"),
         (("show", "/etc/passwd"), "there is no campaign in /etc/passwd", "json+"),
         (("measure", "--on", ".", "--size", "1.5"), "not a whole number", "like 1.5g or 1536"),
         (("check", "not-there"), "there is no file or folder 'not-there'", "volbench status"),

@@ -39,6 +39,10 @@ def test_a_quiet_run_prints_one_line(volbench: Volbench, tmp_path: Path) -> None
     (line,) = done.stdout.splitlines()
     assert re.search(r"randread 4k.* IOPS, .*p99 .*\. 1 pass; out$", line), line
     assert json.loads((tmp_path / "fio.json").read_text())["jobs"][0]["jobname"] == "reads"
+    (tmp_path / "fio.json").write_text("precious")
+    again = volbench("run", "--", "fio", *READS, *own)
+    assert again.returncode == 3, again.stderr
+    assert (tmp_path / "fio.json").read_text() == "precious"
 
 
 def test_a_profile_is_printed_as_commands(volbench: Volbench, scratch: Path) -> None:

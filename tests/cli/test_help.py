@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.command_line import call
 from volbench import __version__
 from volbench.cli.help_pages import MAX_PLAIN_OPTIONS, PAGES, VerbCommand
-from volbench.cli.main import VERBS, cli
+from volbench.cli.main import cli
 from volbench.model.campaign.planned_run import OnError
 from volbench.model.profile.profile_settings import MAX_EXTENTS, MAX_REPEATS, WarmingMode
 
@@ -60,14 +60,6 @@ def test_help_fits_and_shows_no_markup(words: tuple[str, ...]) -> None:
     examples = [line.strip() for line in lines if line.strip().startswith("volbench ")]
     assert all(line.count("volbench ") == 1 for line in examples), examples
     assert all(not line.endswith(("\\", ",")) for line in examples)
-
-
-def test_output_has_one_name_everywhere() -> None:
-    """Every verb that writes takes -o and --output."""
-    for words in paths(cli):
-        text = "\n".join(rendered(*words))
-        assert ("-o, --output" in text) == ("--output" in text), words
-    assert "run" in VERBS
 
 
 def option(verb: str, name: str) -> click.ParamType[Any]:

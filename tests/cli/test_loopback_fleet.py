@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shlex
 import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ import volbench
 from tests.command_line import call
 from tests.loopback_fleet import LoopbackFleet, loopback_fleet
 from tests.planned import a_folder, planned_campaign, planned_run
+from tests.real import ROOT
 from volbench.engine.hosts.device_lock import release_locks, reserve_host
 from volbench.errors import HostKeyError, RefusedError
 from volbench.execute import connect
@@ -35,8 +37,10 @@ MAX_OF_RUN = 6
 """Requests of a run that are waited for: files, volumes, write-back, blocks, launch, clock."""
 _CUT_S = 4.0
 """Time without answers: longer than the lead of a start and the run of a second after it."""
-MAX_OF_CAMPAIGN = 9
-"""The same of a campaign: survey, volumes, check of the jobs, locks, folders, and their removal."""
+MAX_OF_CAMPAIGN = 13
+"""The same of a campaign: survey, volumes, check of the jobs, locks, folders, files, their removal,
+and before folders are made and removed a change that a frozen filesystem would hold. Two more than
+on an idle machine, where no answer comes so late that it is asked for again."""
 
 
 @pytest.fixture(name="fleet")
@@ -88,6 +92,14 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     assert again.returncode == 0, again.stderr
     assert "nothing to resume" in again.stderr
     assert all(name in again.stdout for name in fleet.names)
+
+
+def test_the_page_of_many_machines_runs(fleet: LoopbackFleet) -> None:
+    """Its campaign is repeated and compared."""
+    page = (ROOT / "docs/how-to/measure-many-machines.md").read_text(encoding="utf-8")
+    for command in page.partition("```sh\n")[2].partition("```")[0].splitlines():
+        done = call(*shlex.split(command)[1:], cwd=fleet.folder)
+        assert done.returncode == 0, done.stderr
 
 
 def test_few_requests_are_sent(fleet: LoopbackFleet, monkeypatch: pytest.MonkeyPatch) -> None:

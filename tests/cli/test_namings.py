@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -19,7 +22,9 @@ from tests.fio_loops import (
     write_loop,
 )
 from volbench.cli.main import cli
+from volbench.units import format_count, format_size
 
+Cell = tuple[str, str]
 CELLS = len(VOLUMES) * len(PATTERNS) * len(SIZES) * len(DEPTHS)
 
 
@@ -28,6 +33,11 @@ def printed(*arguments: str) -> str:
     ended = CliRunner().invoke(cli, [*arguments], catch_exceptions=False)
     assert ended.exit_code == 0, ended.output
     return ended.stdout
+
+
+def read(*arguments: str) -> Any:  # noqa: ANN401 - a document
+    """Return what volbench prints as JSON."""
+    return json.loads(printed(*arguments, "--json"))
 
 
 ALWAYS = ("counted", "sentences")
@@ -43,17 +53,56 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     return str(folder / "c")
 
 
-def test_repeats_are_one_row_of_a_table_that_tells_the_truth(imported: str) -> None:
-    """Each cell has three repeats, and its true rate is within 10 % of their median."""
-    rows = json.loads(printed("show", imported, "--json"))
+def cell_of(row: Mapping[str, Any]) -> Cell:
+    """Return the volume and the workload in words of a row of any verb."""
+    volume = str(row.get("volume") or row["values"]["volume"])
+    if words := row.get("workload"):
+        return volume, words
+    size = format_size(int(row["block_bytes"]))
+    return volume, f"{row['rw']} {size}, queue depth {row['iodepth']}"
+
+
+def measured(folder: Path) -> dict[Cell, list[float]]:
+    """Return the rates in fio's files, ascending."""
+    rates: dict[Cell, list[float]] = {}
+    for file in folder.rglob("*.json"):
+        (job,) = json.loads(file.read_text())["jobs"]
+        options = {**job["job options"], "volume": job["job options"]["filename"]}
+        cell = cell_of({**options, "block_bytes": options["bs"]})
+        rates.setdefault(cell, []).append(job[options["rw"].removeprefix("rand")]["iops"])
+    return {cell: sorted(values) for cell, values in rates.items()}
+
+
+def test_every_verb_has_the_medians_of_the_files(imported: str, tmp_path: Path) -> None:
+    """Table, price, trend, export and report agree to the digit, and with the truth to 10 %."""
+    rates = measured(Path(imported).parent / "results")
+    medians = {cell: values[1] for cell, values in rates.items()}
+    rows = read("show", imported)
     assert len(rows) == CELLS
-    assert {row["repeats"] for row in rows} == {REPEATS}
+    ranges = {cell_of(r): [r["iops_low"], r["iops"], r["iops_high"]] for r in rows}
+    assert ranges == {cell: pytest.approx(values) for cell, values in rates.items()}
     for row in rows:
-        volume = Path(row["volume"]).name
-        truth = true_rate(volume, row["rw"], row["block_bytes"], row["iodepth"])
-        assert row["iops_low"] <= row["iops"] <= row["iops_high"]
+        truth = true_rate(Path(row["volume"]).name, row["rw"], row["block_bytes"], row["iodepth"])
         assert row["iops"] == pytest.approx(truth, rel=0.1)
-        assert row["latency"] == "clat"
+    prices = tmp_path / "prices.yaml"
+    about = "currency: USD\nchecked: 2026-01-31\nsource: a test\n"
+    prices.write_text(f"{about}volume_types: {{a: {{monthly: 9}}}}\n")
+    offers = read("price", imported, "--prices", str(prices), "--unsteady")["offers"]
+    assert {cell_of(offer): offer["iops"]["estimate"] for offer in offers} == medians
+    trends = read("trend", imported, "--metric", "iops", "--undecided", "skip")["trends"]
+    assert {cell_of(row): row["value"] for row in trends} == medians
+    verdicts = read("check", imported, "--expect", "iops > 1")
+    assert {row["value"] for row in verdicts} == {*medians.values()}
+    exported = csv.DictReader(io.StringIO(printed("export", imported)))
+    own = sorted((cell_of(row), float(row["iops"])) for row in exported)
+    assert own == sorted((cell, value) for cell, values in rates.items() for value in values)
+    page = tmp_path / "page.html"
+    printed("report", imported, "-o", str(page))
+    cells = re.findall(r"<t[dh][^>]*>(?:<[^>]*>)*([^<]*)", page.read_text())
+    for workload in {workload for _, workload in medians}:
+        at = cells.index(workload)
+        shown = [format_count(medians[f"/dev/{name}", workload]) for name in sorted(VOLUMES)]
+        assert [text.split()[0] for text in cells[at + 1 : at + 4]] == shown
 
 
 def test_the_answer_and_the_table_name_no_file(imported: str) -> None:
@@ -71,41 +120,45 @@ def test_the_answer_and_the_table_name_no_file(imported: str) -> None:
 
 
 def test_compare_agrees_with_the_answer(imported: str) -> None:
-    """The ratios of the answer are the lowest and the highest of the comparison."""
+    """The ratios of the answer are those of the medians in the comparison, which needs no side."""
     told = printed("show", imported).splitlines()[1]
     compared = printed(
-        *("compare", imported, "--between", "volume", "--base", "/dev/premium"),
-        *("--metric", "iops", "--format", "csv"),
+        *("compare", imported, "--base", "/dev/premium"), *("--metric", "iops", "--format", "csv")
     )
     rows = [row for row in csv.DictReader(io.StringIO(compared)) if "local" in row["candidate"]]
     assert len(rows) == CELLS // len(VOLUMES)
-    ratios = [float(row["ratio"]) for row in rows]
+    rates = measured(Path(imported).parent / "results")
+    for row in rows:
+        for side in ("base", "candidate"):
+            assert float(row[f"{side}_value"]) == rates[row[side], row["workload"]][1]
+    ratios = [float(row["candidate_value"]) / float(row["base_value"]) for row in rows]
     assert f"local is {min(ratios):.2g} to {max(ratios):.2g} times as fast as premium" in told
 
 
 def test_the_design_is_printed(imported: str) -> None:
     """Four factors, and three repeats of each cell."""
-    document = json.loads(printed("show", imported, "--design", "--json"))
+    document = read("show", imported, "--design")
     assert {*document["factors"]} == {"volume", "rw", "block_bytes", "iodepth"}
     assert document["repeats"] == {str(REPEATS): CELLS}
     assert document["missing"] == []
     assert printed("show", imported, "--design").endswith(f"{CELLS} cells measured three times\n")
 
 
-def test_every_run_is_listed_on_request(imported: str) -> None:
-    """With its own numbers and its state."""
-    rows = json.loads(printed("show", imported, "--runs", "--json"))
-    assert len(rows) == CELLS * REPEATS
-    assert {row["state"] for row in rows} == {"finished"}
-
-
 def test_options_of_fio_are_columns_of_export_and_conditions(imported: str) -> None:
-    """A runtime that no frame has is selected by, and written; p99 is what tables show."""
+    """A runtime that no frame has is selected by, and written; p99 is the same everywhere."""
     condition = ("--where", "runtime==60s and depth==16 and bs==4k")
     table = printed("export", imported, "--columns", "rw,runtime,p99", *condition)
     rows = [*csv.DictReader(io.StringIO(table))]
     assert len(rows) == len(VOLUMES) * len(PATTERNS) * REPEATS
     assert {row["runtime"] for row in rows} == {"60s"}
-    assert {row["latency"] for row in rows} == {"clat"}
-    assert all(float(row["lat_p99_s"]) > 0 for row in rows)
-    assert len(json.loads(printed("show", imported, "--json", *condition))) == 6
+    assert [*rows[0]] == ["rw", "runtime", "clat_p99_s"]
+    assert all(float(row["clat_p99_s"]) > 0 for row in rows)
+    shown = read("show", imported, *condition)
+    assert len(shown) == 6
+    assert {row["lat_p99_s"] for row in shown} == {None}
+    tails = {row["clat_p99_s"] for row in shown}
+    assert tails < {float(row["clat_p99_s"]) for row in rows}
+    verdicts = read("check", imported, "--expect", "p99 < 1h")
+    assert tails < {row["value"] for row in verdicts}
+    trends = read("trend", imported, "--metric", "p99", "--undecided", "skip")["trends"]
+    assert tails < {row["value"] for row in trends}

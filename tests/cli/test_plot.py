@@ -21,7 +21,6 @@ QUICK = settings("size=2m", "direct=0", "sample=250ms")
 
 @pytest.fixture(name="results", scope="module")
 def _results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with two campaigns of one profile, measured on a scratch folder."""
     folder = tmp_path_factory.mktemp("results")
     profile = folder / "two.yaml"
     profile.write_text(

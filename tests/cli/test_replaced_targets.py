@@ -21,7 +21,7 @@ from tests.command_line import Volbench, start
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
 from tests.waiting import until
 from volbench.engine.campaign import client_worker
-from volbench.engine.guard.device_guard import OpenDevice
+from volbench.engine.guard.device_guard import NOT_OPENED, Opened
 from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.hosts.described_volumes import HostState
 from volbench.model.campaign.planned_run import Run
@@ -139,7 +139,7 @@ def test_a_device_is_held_from_the_guard_to_the_end_of_the_run(
     # The kernel detaches a device that is open only when it is closed.
     call("losetup", "-d", device)
     still = subprocess.run(attempts[-1], capture_output=True, check=False)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     assert is_running
     assert [done.returncode != 0 for done in (*refused, still)] == [True] * 4
     assert process.returncode == 0, stderr
@@ -170,11 +170,11 @@ def test_a_link_changed_after_the_check_is_not_followed_by_fio(
         run: Run,
         state: HostState,
         *,
-        opened: OpenDevice | None = None,
+        opened: Opened = NOT_OPENED,
         **others: Any,  # noqa: ANN401 - of the check
     ) -> None:
         check(guard, run, state, opened=opened, **others)
-        if opened is not None:
+        if opened:
             link.unlink()
             link.symlink_to(precious)
 
@@ -252,7 +252,7 @@ def test_the_same_device_is_resumed(tmp_path: Path, disks: Disks, volbench: Volb
     out, process = device_run(tmp_path, SLOW_PROFILE.replace("400k", "2m"), device)
     wait_for(out, state="running")
     process.kill()
-    process.communicate(timeout=10)
+    process.communicate(timeout=300)
     done = volbench("resume", out)
     assert done.returncode == 0, done.stderr
     assert Path(device).stat().st_rdev
@@ -262,7 +262,7 @@ def test_the_same_device_is_resumed(tmp_path: Path, disks: Disks, volbench: Volb
 def kill_both(controller: subprocess.Popen[str], out: Path) -> None:
     """Kill a controller, and the fio that it leaves: that works in the folder of its run."""
     controller.kill()
-    controller.communicate(timeout=10)
+    controller.communicate(timeout=300)
     for process in Path("/proc").glob("[0-9]*"):
         try:
             folder = process.joinpath("cwd").readlink()
@@ -277,18 +277,32 @@ def kill_both(controller: subprocess.Popen[str], out: Path) -> None:
 def test_a_users_file_is_neither_overwritten_nor_removed_after_a_crash(
     tmp_path: Path, scratch: Path, volbench: Volbench, *, is_folder: bool
 ) -> None:
-    """What replaced a scratch file between a kill and its resume belongs to the user."""
+    """Neither what replaced a scratch file, nor what got the name of a new one."""
     out, target = tmp_path / "out", scratch if is_folder else scratch / "file"
     process = start("run", written(tmp_path, SLOW_PROFILE), "--on", target, "--output", out)
     wait_for(out, state="running")
     made = wait_for_file(scratch)
     kill_both(process, out)
+    users = made if is_folder else target
     made.unlink()
-    made.write_text("the user's")
+    users.write_text("the user's")
     done = volbench("resume", out)
-    assert made.read_text() == "the user's"
-    assert str(made) in done.stderr
+    assert users.read_text() == "the user's"
+    assert str(users) in done.stderr
     assert (done.returncode == 3) is not is_folder, done.stderr
+
+
+def test_a_file_that_gets_the_name_of_a_new_file_is_kept(tmp_path: Path, scratch: Path) -> None:
+    """The run has its file in a folder of its own, also while fio makes it anew in each loop."""
+    options = "rw: write, bs: 4k, size: 64k, loops: 5, unlink_each_loop: 1, rate_iops: 16"
+    profile = written(tmp_path, f"name: p\nsample: 0\njobs:\n  a: {{{options}}}\n")
+    process = start("run", profile, "--on", scratch / "file", "--output", tmp_path / "out")
+    wait_for_file(scratch)
+    (scratch / "file").write_text("the user's")
+    _, stderr = process.communicate(timeout=300)
+    assert process.returncode == 0, stderr
+    assert [path.name for path in scratch.iterdir()] == ["file"]
+    assert (scratch / "file").read_text() == "the user's"
 
 
 def wait_for_file(folder: Path) -> Path:

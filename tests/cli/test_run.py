@@ -170,7 +170,7 @@ def test_dd_bias_does_what_dd_does(scratch: Path, tmp_path: Path, volbench: Volb
     assert done.returncode == 0, done.stderr
     summary = volbench_package.open_campaign(out).summary().set_index("job")
     command = ["dd", "if=/dev/zero", f"of={copy}", "bs=1M", "count=4", "conv=fsync"]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
     flushed = summary.loc["flushed"]
     assert flushed["io_bytes"] == copy.stat().st_size
     assert (flushed["total_ios"], flushed["block_bytes"]) == (4, 2**20)
@@ -214,7 +214,7 @@ def test_ctrl_c_stops_fio_keeps_what_is_finished_and_resumes(
     process = start_quick(scratch, out, stderr=subprocess.PIPE)
     wait_until_finished(out, count=2)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "volbench resume" in stderr
     assert not fio_below(scratch)
@@ -238,7 +238,7 @@ def test_kill_9_of_the_controller_loses_nothing(
     wait_until_finished(out, count=2)
     time.sleep(0.5)
     process.kill()
-    process.wait(timeout=10)
+    process.wait(timeout=300)
     before = {run for run, state in states(out).items() if state == "finished"}
     stamps = {run: started(out, run) for run in before}
     done = volbench("resume", out)
@@ -259,10 +259,10 @@ def test_of_two_controllers_started_at_once_one_runs(
         process = start_quick(scratch, out)
         wait_until_finished(out, count=1)
         process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
+        process.wait(timeout=300)
     quick = (*FIVE, "--on", scratch, "--output", out)
     pair = [start(verb, *(quick if verb == "run" else (out,))) for _ in range(2)]
-    said = {each.communicate(timeout=120)[1]: each.returncode for each in pair}
+    said = {each.communicate(timeout=300)[1]: each.returncode for each in pair}
     assert sorted(said.values()) == [0, 7], said
     refusal = next(text for text, status in said.items() if status)
     assert "another volbench" in refusal or (verb == "run" and "is not empty" in refusal)

@@ -102,18 +102,8 @@ def test_a_planted_scratch_line_removes_nothing(
     plant(stopped, kind="scratch", host="local", path=str(precious), identity=identity)
     done = volbench(*verb, stopped)
     assert done.returncode == 7, done.stderr
-    assert precious.read_text() == "the user's"
-
-
-@pytest.mark.parametrize("verb", [("resume",), ("status", "--clean")])
-def test_a_planted_process_is_not_ended(
-    stopped: Path, volbench: Volbench, verb: tuple[str, ...]
-) -> None:
-    """A journal that names somebody's process does not end it."""
-    plant(stopped, kind="run", run="002-b-r1", state="running", process={"pid": 1})
-    done = volbench(*verb, stopped)
-    assert done.returncode == 7, done.stderr
     assert "journal.jsonl" in done.stderr
+    assert precious.read_text() == "the user's"
 
 
 @pytest.mark.parametrize("id_", ["/tmp/volbench-owned", "../../owned", "..", "", "a/b", "a\x00b"])
@@ -162,15 +152,26 @@ def test_a_folder_of_another_user_is_read_only(
     assert shown.returncode == 0, shown.stderr
 
 
-@pytest.mark.parametrize("verb", [("resume",), ("status", "--clean")])
-def test_an_unsigned_folder_is_read_only(
-    stopped: Path, volbench: Volbench, verb: tuple[str, ...]
+@pytest.mark.parametrize(
+    "name", ["tables", "report", "report/index.html", "runs/001-a-r1", "runs/001-a-r1/fio.json"]
+)
+def test_a_link_in_a_campaign_folder_is_not_followed(
+    stopped: Path, precious: Path, volbench: Volbench, name: str
 ) -> None:
-    """Without its signature it is unknown who agreed to the plan."""
-    (stopped / "consent.json").unlink()
-    done = volbench(*verb, stopped)
-    assert done.returncode == 7, done.stderr
-    assert volbench("show", stopped).returncode == 0
+    """What it leads to is neither shown nor replaced; a link to the folder itself is followed."""
+    (stopped.parent / "own").symlink_to(stopped)
+    assert volbench("show", stopped.parent / "own").returncode == 0
+    place = stopped / name
+    if place.exists():
+        place.rename(stopped.parent / "aside")
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(precious if place.suffix else precious.parent)
+    for verb in (("show",), ("report",), ("check", "--files")):
+        done = volbench(*verb, stopped)
+        assert done.returncode == (7 if verb[0] == "check" else 3), (verb, done.stdout)
+        assert "symbolic link" in done.stdout + done.stderr
+        assert "the user's" not in done.stdout + done.stderr
+    assert [path.read_text() for path in precious.parent.iterdir()] == ["the user's"]
 
 
 def test_a_foreign_folder_is_planned_again(
@@ -178,6 +179,7 @@ def test_a_foreign_folder_is_planned_again(
 ) -> None:
     """`run --like` takes the profiles of a folder, and the targets from its user only."""
     (stopped / "consent.json").unlink()
+    assert volbench("resume", stopped).returncode == 7
     refused = volbench("run", "--like", stopped, "--output", tmp_path / "again")
     assert refused.returncode == 2, refused.stderr
     arguments = ("--set", "a=", "--on", scratch, "--output", tmp_path / "again")

@@ -29,7 +29,6 @@ def run(profile: Path, *arguments: str | Path) -> Result:
 
 @pytest.fixture(name="profile")
 def _profile(tmp_path: Path) -> Path:
-    """Return a profile beside two folders."""
     for name in ("zeta", "alpha"):
         (tmp_path / name).mkdir()
     (tmp_path / "p.yaml").write_text(PROFILE)
@@ -56,6 +55,7 @@ def test_two_targets_of_a_role_are_arms(profile: Path, tmp_path: Path) -> None:
     assert {(row["workload"], row["base"], row["candidate"], row["design"]) for row in rows} == {
         ("randread 4k, queue depth 1", "zeta", "alpha", "3 blocks")
     }
+    assert opened.design.by_column["arm"].values == ("zeta", "alpha")
 
 
 def test_what_cannot_be_arms_is_refused(profile: Path, tmp_path: Path) -> None:

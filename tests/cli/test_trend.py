@@ -111,7 +111,6 @@ def code(done: Result) -> int:
 
 @pytest.fixture(scope="module", name="made_drops")
 def _made_drops(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return 34 nights of a workload that drops in night 14, and again in night 30."""
     level = {0: 1.0, 14: 0.85, 30: 0.6}
 
     def of(night: int, place: int) -> float:
@@ -123,7 +122,6 @@ def _made_drops(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(name="drops")
 def _drops(made_drops: Path, tmp_path: Path) -> Path:
-    """Return a copy of these nights that a test may write beside."""
     return Path(shutil.copytree(made_drops, tmp_path / "drops"))
 
 

@@ -89,7 +89,6 @@ jobs:
 
 @pytest.fixture(name="long")
 def _long(tmp_path: Path, scratch: Path) -> list[str]:
-    """Return the command line of a campaign that waits for two hours."""
     profile = tmp_path / "long.yaml"
     profile.write_text(LONG)
     return ["run", str(profile), "--on", str(scratch), "--output", str(tmp_path / "out")]

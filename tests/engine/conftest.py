@@ -35,7 +35,7 @@ _NEEDED = (
 
 def call(*argv: str) -> str:
     """Run a program that must succeed and return what it printed, stripped."""
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr}"
     return done.stdout.strip()
 
@@ -83,7 +83,6 @@ class Disks:
         return device
 
     def _detach(self, device: str) -> None:
-        """Detach a loop device that the test has not detached itself."""
         if is_attached(device):
             call("losetup", "-d", device)
 
@@ -126,7 +125,7 @@ class Disks:
         """Unmount a folder if something is mounted there, once nothing has it open any more."""
 
         def is_done() -> bool:
-            return not subprocess.run(["umount", str(point)], check=False, timeout=60).returncode
+            return not subprocess.run(["umount", str(point)], check=False, timeout=300).returncode
 
         if os.path.ismount(point):
             until(is_done)
@@ -149,7 +148,7 @@ def _remove_partition(device: str) -> None:
     has a copy of a mount until it drops what is not its own.
     """
     remove = ["delpart", device, "1"]
-    until(lambda: not subprocess.run(remove, check=False, timeout=60).returncode)
+    until(lambda: not subprocess.run(remove, check=False, timeout=300).returncode)
 
 
 @pytest.fixture

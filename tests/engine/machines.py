@@ -82,7 +82,6 @@ class Server:
         return Completed(argv, status, text, "")
 
     def _read(self, node: str, offset: int, length: int) -> bytes:
-        """Return bytes of a device."""
         data = bytearray(length)
         for start, found in self.contents.get(node, {}).items():
             for number, byte in enumerate(found, start - offset):

@@ -328,9 +328,9 @@ class ScriptedSnapshot(Snapshot):
     def _real_path(self, path: str) -> str:
         return self._executor.real_path(path)
 
-    def free_bytes(self, path: str) -> int:
-        """Return the scripted free space."""
-        return self._executor.free if path else 0
+    def free_space(self, path: str) -> tuple[int, int]:
+        """Return the scripted free space, and as many files."""
+        return (self._executor.free,) * 2 if path else (0, 0)
 
     def which(self, program: str) -> str:
         """Return the path of a scripted program."""
@@ -373,6 +373,11 @@ class ScriptedSnapshot(Snapshot):
     def is_open(self, path: str) -> bool:
         """Return that no scripted file is open."""
         return not path
+
+    def opener_of(self, file: FileStat) -> str:
+        """Return that no program has the file of a loop device open."""
+        del file
+        return ""
 
 
 def _parts(path: str) -> list[str]:

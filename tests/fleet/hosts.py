@@ -265,7 +265,6 @@ def fleet(
 
 
 def _is_sshd(pid: int) -> bool:
-    """Return whether a process is an sshd that lives."""
     with suppress(ProcessLookupError, FileNotFoundError):
         name, state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)
         return name.endswith("(sshd") and state.split()[0] not in {"Z", "X"}
@@ -309,7 +308,6 @@ def _address(cable: str) -> str:
 def _furnish(
     home: Path, *, key: Path, user_ca: Path, max_startups: str, disks: Mapping[str, str]
 ) -> None:
-    """Lay out the files of a host."""
     for name in ("etc", "root", "vartmp", "run/fleet", "run/sshd", "run/tmp"):
         (home / name).mkdir(parents=True)
     (home / "run/tmp").chmod(0o1777)
@@ -350,7 +348,6 @@ def _only_busybox(home: Path) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    """Return the processes that a process started, from all of its threads."""
     found: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -369,7 +366,6 @@ def _is_stopped(pid: int) -> bool | None:
 
 
 def _below(pid: int) -> Iterator[int]:
-    """Yield every process below another one, parents first."""
     for child in _children(pid):
         yield child
         yield from _below(child)

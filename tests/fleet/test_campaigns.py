@@ -18,7 +18,6 @@ from tests.fleet.desk import Desk, check_clean, check_once, ended, fios
 from tests.fleet.hosts import Fleet, fleet
 from tests.waiting import PATIENCE_S, until
 from volbench.api.one_campaign import campaign_data
-from volbench.store.log_files import open_log
 
 pytestmark = pytest.mark.root
 
@@ -53,11 +52,30 @@ def test_a_cable_is_pulled_for_a_while(desk: Desk) -> None:
     process = desk.run()
     until(lambda: desk.started(3))
     desk.fleet[1].link(up=False)
-    time.sleep(20)
+    time.sleep(15)
+    status = ended(desk.start("status", desk.out))
     desk.fleet[1].link(up=True)
+    assert "it waits for vm1, for an unknown time" in status
     printed = ended(process)
     assert printed.count("vm1 has not answered for") == 1
     assert printed.count("vm1 answers again after") == 1
+    check_once(desk)
+    check_clean(desk.fleet.hosts)
+
+
+SEEDS = range(50 if os.environ.get("VOLBENCH_LONG") else 2)
+"""Instants at which the controller is killed; VOLBENCH_LONG=1 asks for the long suite."""
+
+
+def test_sshd_ends_while_runs_go_on(desk: Desk) -> None:
+    """A dead daemon ends no run; when it is back the results are fetched."""
+    desk.prepare(runtime="6s")
+    process = desk.run()
+    until(lambda: desk.started(3))
+    desk.fleet[0].kill_sshd()
+    time.sleep(5)
+    desk.fleet[0].start_sshd()
+    ended(process)
     check_once(desk)
     check_clean(desk.fleet.hosts)
 
@@ -83,23 +101,6 @@ def test_a_link_that_flaps_does_not_hang_the_campaign(desk: Desk) -> None:
         ended(desk.start("resume", desk.out))
     assert set(desk.states()) == {"finished"}
     check_clean(desk.fleet.hosts)
-
-
-def test_sshd_ends_while_runs_go_on(desk: Desk) -> None:
-    """A dead daemon ends no run; when it is back the results are fetched."""
-    desk.prepare(runtime="6s")
-    process = desk.run()
-    until(lambda: desk.started(3))
-    desk.fleet[0].kill_sshd()
-    time.sleep(5)
-    desk.fleet[0].start_sshd()
-    ended(process)
-    check_once(desk)
-    check_clean(desk.fleet.hosts)
-
-
-SEEDS = range(50 if os.environ.get("VOLBENCH_LONG") else 2)
-"""Instants at which the controller is killed; VOLBENCH_LONG=1 asks for the long suite."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -180,15 +181,16 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     too_few = ended(desk.run("--policy", "quorum:4"), status=4)
     assert "1 of 4 hosts cannot take part: vm9" in too_few
     assert not desk.out.exists()
-    said = ended(desk.run("--policy", "quorum:3"))
+    said = ended(desk.run("--policy", "quorum:3"), status=9)
     assert "left out: vm9: vm9 cannot be reached" in said
-    assert "only 3 of 4" in ended(desk.start("show", desk.out))
+    assert "1 of 4 clients left out" in said
+    assert ended(desk.start("show", desk.out)).startswith("Only 3 of 4 clients took part: vm9 ")
     check_once(desk)
     campaign = volbench.open_campaign(desk.out)
     assert campaign.frame("aggregate")["clients_planned"].tolist() == [4, 4]
     findings = campaign.findings.frame
     (message, _) = findings[findings["rule"] == "missing-clients"]["message"]
-    assert message == "Only 3 of 4 clients finished this step: vm9 did not."
+    assert message == "Only 3 of 4 clients took part: vm9 did not."
 
 
 def test_a_host_loses_its_power(desk: Desk) -> None:
@@ -256,75 +258,6 @@ def test_a_host_freezes_for_a_while(desk: Desk) -> None:
     ended(process)
     assert desk.states() == ["finished"] * 6
     check_clean(desk.fleet.hosts)
-
-
-def test_a_full_disk_on_a_host_is_reported(desk: Desk) -> None:
-    """A host without room for results does nothing, in plain words; the others are kept."""
-    desk.prepare()
-    full = desk.fleet[2]
-    full.run("mkdir", "-p", "/root/.volbench")
-    full.run("mount", "-t", "tmpfs", "-o", "size=40k", "none", "/root/.volbench")
-    try:
-        said = ended(desk.run("--policy", "best-effort"), status=3)
-    finally:
-        full.run("umount", "/root/.volbench")
-    assert "are free" in said
-    states = {name: str(note.state) for name, note in volbench.open_campaign(desk.out).runs.items()}
-    assert {state for name, state in states.items() if not name.endswith("vm2")} == {"finished"}
-    assert "finished" not in {state for name, state in states.items() if name.endswith("vm2")}
-    check_clean(desk.fleet.hosts)
-
-
-AHEAD = """#!/bin/sh
-for word do
-    shift
-    if [ "$code" ]; then
-        code= word="import sys, time as t; n = t.time; a = '/usr/local/bin/ahead'; \
-t.time = lambda: n() + float(open(a).read()); \
-sys.executable = '/usr/local/bin/python3'; $word"
-    elif [ "$word" = -c ]; then
-        code=1
-    fi
-    set -- "$@" "$word"
-done
-exec /usr/bin/python3 "$@"
-"""
-"""Python whose clock, and that of the Python that it starts, is ahead by the number in a file."""
-
-
-@pytest.mark.parametrize("set_to_s", [3.0, 0.0, -297.0])
-def test_a_clock_that_is_off_starts_on_time(desk: Desk, set_to_s: float) -> None:
-    """A host whose clock is 3 s ahead, and may be set after the survey, starts with the others.
-
-    Its Python's clock is ahead, fio's own is not: the first lines of fio's logs tell the truth.
-    """
-    desk.prepare()
-    off = desk.fleet[1]
-    off.run("mount", "-t", "tmpfs", "none", "/usr/local/bin")
-    try:
-        put = 'printf "%s" "$2" >"/usr/local/bin/$1" && chmod 755 "/usr/local/bin/$1"'
-        off.run("sh", "-c", put, "put", "ahead", "3")
-        off.run("sh", "-c", put, "put", "python3", AHEAD)
-        process = desk.run()
-        until((desk.out / "campaign.json").exists)
-        off.run("sh", "-c", put, "put", "ahead", str(set_to_s))
-        ended(process)
-    finally:
-        off.run("umount", "/usr/local/bin")
-    campaign = volbench.open_campaign(desk.out)
-    summary = campaign.summary().set_index("run")
-    said = [str(each["message"]) for each in campaign.findings if each["rule"] == "clock-jumped"]
-    assert any(f"set by {set_to_s - 3:+.3g} s" in text for text in said) is (set_to_s != 3)
-    assert summary["start_late_s"].max() < 0.5
-    for run, ahead_s in (("001-a-r1-vm1", set_to_s), ("001-a-r1-vm0", 0)):
-        bound_s = float(summary["clock_bound_s"][run])
-        assert summary["clock_offset_s"][run] == pytest.approx(ahead_s, abs=bound_s + 1e-3)
-        assert bound_s < 1.5  # Of busy cores; some milliseconds on idle ones
-    begun = []
-    for path in desk.out.glob("runs/001-*/series_iops.1.log.zst"):
-        with open_log(path) as log:
-            begun.append(int(log.readline().split(b",")[0]) / 1000)
-    assert max(begun) - min(begun) < 0.5
 
 
 def test_a_file_on_a_host_is_probed_for_cold_blocks_once_it_may_be_overwritten(desk: Desk) -> None:

@@ -34,7 +34,7 @@ def test_a_campaign_runs_in_the_background(desk: Desk) -> None:
     """The command returns at once; status and attach show what goes on."""
     desk.prepare(runtime="15s", jobs=["a"])  # longer than status takes on a busy machine
     assert "Running in the background (PID " in ended(desk.run("--detach"))
-    assert " runs left, at most " in ended(desk.start("status", desk.out))
+    assert " runs left, about " in ended(desk.start("status", desk.out))
     assert "campaign ended: 2 finished" in ended(desk.start("status", "--follow", desk.out))
     assert desk.states() == ["finished"] * 2
     assert "is not running" in ended(desk.start("status", "--follow", desk.out), status=9)

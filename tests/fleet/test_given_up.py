@@ -239,7 +239,7 @@ def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
     desk.fleet[1].freeze()
     begun = time.monotonic()
     try:
-        printed, _ = process.communicate(timeout=150)
+        printed, _ = process.communicate(timeout=300)
     finally:
         desk.fleet[1].freeze(thaw=True)
     assert "vm1" in printed

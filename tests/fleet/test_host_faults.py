@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,22 @@ def forbid_writes(host: RealHost) -> None:
 def use_up_inodes(host: RealHost) -> None:
     """Let there be space below the work folders, but no inode."""
     host.run("mkdir", "/root/.volbench")
-    host.run("mount", "-t", "tmpfs", "-o", "size=100m,nr_inodes=6", "none", "/root/.volbench")
+    host.run("mount", "-t", "tmpfs", "-o", "size=100m,nr_inodes=20", "none", "/root/.volbench")
 
 
-def limit_memory(host: RealHost) -> None:
-    """Let the login shell allow less memory than the agent needs."""
-    (host.folder / "root/.bashrc").write_text("ulimit -v 60000\n")
+def log_in_by(line: str, host: RealHost) -> None:
+    """Let logins begin with a line of a shell."""
+    (host.folder / "root/.bashrc").write_text(f"{line}\n")
     accounts = host.folder / "etc/passwd"
     accounts.write_text(accounts.read_text().replace(":/root:/bin/sh", ":/root:/bin/bash"))
+
+
+EXPIRED = "echo Password change required but no TTY available. >&2; exit 1"
+
+
+def lose_large_packets(host: RealHost) -> None:
+    """Drop what is longer than 600 bytes on the way, without a word."""
+    host.switch.inside("ip", "link", "set", f"p{host.number}.{host.boots}", "mtu", "600")
 
 
 @pytest.fixture(name="desk")
@@ -56,8 +65,11 @@ def _desk(tmp_path: Path) -> Iterator[Desk]:
     [
         (crash_fio, ["killed by signal 11 (Segmentation fault)", "try there as that user: /"]),
         (forbid_writes, ["/root/.volbench", "Read-only file system"]),
-        (use_up_inodes, ["/root/.volbench/", "No space left on device", "df -i"]),
-        (limit_memory, ["its agent has not enough memory for survey: see ulimit -v there"]),
+        (use_up_inodes, ["/root/.volbench", "only 0 bytes are free", "df -i"]),
+        (partial(log_in_by, "ulimit -n 12"), ["Too many open files"]),
+        (partial(log_in_by, EXPIRED), ["the password or the account of the user has expired"]),
+        (lose_large_packets, ["large packets may be lost on the way"]),
+        (partial(log_in_by, "ulimit -v 60000"), ["not enough memory for survey: see ulimit -v"]),
     ],
 )
 def test_what_is_wrong_with_hosts_is_said(
@@ -69,8 +81,8 @@ def test_what_is_wrong_with_hosts_is_said(
         fault(host)
     probed = " ".join(ended(desk.start("hosts", "--inventory", "fleet.yaml"), status=9).split())
     process = desk.run()
-    printed, _ = process.communicate(timeout=180)
-    assert process.returncode in {4, 9}, printed
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode in {3, 4, 9}, printed
     assert "Traceback" not in printed
     assert all(word in probed for word in words), probed
     assert words[0] in " ".join(printed.split()), printed

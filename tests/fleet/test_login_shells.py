@@ -1,7 +1,6 @@
 """Login shells of all kinds: what is sent arrives as it is, and programs outlive the connection."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -33,25 +32,6 @@ def test_every_login_shell_works(hosts: Fleet, shell: str) -> None:
         assert process.read_output() == "begin\nend\n"
         assert len(machine.survey()[1]) == 8
         machine.remove_work_folder(folder)
-
-
-def test_a_login_that_prints_without_end_harms_no_other_host(hosts: Fleet) -> None:
-    """It is given up at once, while another host answers as ever."""
-    rc = hosts[0].folder / f"run/home/{texts.USER}/.bashrc"
-    rc.write_text("yes Welcome\n", encoding="utf-8")
-    try:
-        with (
-            executor_for(hosts, hosts[0], user="bash") as flooding,
-            executor_for(hosts, hosts[1]) as machine,
-            ThreadPoolExecutor() as threads,
-        ):
-            flood = threads.submit(flooding.run, ["true"])
-            begun_s = time.monotonic()
-            assert machine.run(["echo", "x"]).stdout == "x\n"
-            assert "prints without end: Welcome" in str(flood.exception(60))
-            assert time.monotonic() - begun_s < 15
-    finally:
-        rc.unlink()
 
 
 @pytest.mark.parametrize("shell", ["zsh", "tcsh", "fish"])

@@ -1,5 +1,6 @@
 """Campaigns whose hosts do not come back: the others are settled, and what is left is named."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,8 +41,8 @@ def states(desk: Desk) -> list[str]:
 
 def test_resume_settles_what_it_can_reach(desk: Desk) -> None:
     """One command after the other: settled without vm1, gone on without it, and given up."""
+    assert "running" not in ended(desk.start("status", desk.out), status=9)
     printed = ended(desk.start("resume", desk.out), status=4)
-    assert "vm1" in printed
     assert "2 runs left there" in printed
     assert states(desk) == ["finished", "planned", "running", "planned"]
     resume = f"volbench resume --known-hosts {desk.fleet.known_hosts} {desk.out}"
@@ -66,6 +67,20 @@ def test_reap_cleans_what_it_can_reach(desk: Desk) -> None:
     ended(desk.start("status", "--clean", desk.out, "--limit", "vm0"))
     ended(desk.start("resume", desk.out, "--limit", "vm0"), status=9)
     assert states(desk) == ["finished", "finished", "running", "planned"]
+
+
+def test_hosts_are_cleaned_without_the_folder_of_the_campaign(tmp_path: Path) -> None:
+    """What its records on the hosts name is listed, and removed once that is confirmed."""
+    with fleet(2, tmp_path / "f") as found:
+        desk = begun(Desk(tmp_path, found), runtime="300s")
+        shutil.rmtree(desk.out)
+        clean = ("hosts", "--inventory", "fleet.yaml", "--clean")
+        listed = ended(desk.start(*clean, "--limit", "vm0"), status=3)
+        assert "vm0: 1 run active, /root/.volbench/" in listed
+        assert ", /var/tmp/volbench-" in listed
+        assert "vm1 cannot be reached" in ended(desk.start(*clean, "--yes"), status=4)
+        check_clean(found.hosts[:1])
+        assert "volbench-" not in found[0].run("ls", "/var/tmp", "/tmp")
 
 
 def test_reap_ends_a_run_that_only_a_damaged_journal_names(tmp_path: Path) -> None:

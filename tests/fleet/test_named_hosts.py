@@ -64,15 +64,6 @@ def _shell(tmp_path: Path, machines: Fleet) -> Shell:
     return Shell(tmp_path, machines)
 
 
-def test_one_remote_machine(shell: Shell, machines: Fleet) -> None:
-    """A measurement on another machine is one command; nothing is left there."""
-    done = shell.volbench("measure", "--on", "root@vm1:/var/tmp", *QUICK, "-o", "out")
-    assert done.returncode == 0, done.stderr
-    assert "randread 4k" in done.stdout
-    assert {host.name for host in campaign_data(shell.folder / "out").campaign.hosts} == {"vm1"}
-    check_clean(machines.hosts[:1])
-
-
 def test_two_machines_are_compared(
     shell: Shell, machines: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

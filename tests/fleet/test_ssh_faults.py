@@ -11,7 +11,7 @@ from tests.execute.host_files import text_of
 from tests.fleet.hosts import Fleet, RealHost, fleet
 from tests.fleet.ways import executor_for, listed, pool_for
 from tests.waiting import PATIENCE_S, until
-from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.errors import ConnectError, DeadlineError
 from volbench.execute.agent.run_command import run
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import Patience
@@ -50,7 +50,8 @@ def test_a_broken_link_is_noticed_and_restored(tmp_path: Path) -> None:
             assert "may have run" in error.hint
             assert took_s < USER_TIMEOUT_S + 10, "the kernel's own patience is a quarter of an hour"
             own[0].link(up=True)
-            assert text_of(executor, "/tmp/starts") == "one\n"
+            # The first connection may meet what the host still has to send on the lost one.
+            assert text_of(ssh_executor(entry, pool), "/tmp/starts") == "one\n"
 
 
 def test_a_frozen_host_is_given_up(tmp_path: Path) -> None:
@@ -106,12 +107,3 @@ def test_a_closed_connection_leaves_nothing_behind(hosts: Fleet) -> None:
         assert set(threading.enumerate()) - before
     until(lambda: not set(threading.enumerate()) - before)
     until(lambda: "root@notty" not in hosts[0].run("ps", "ax"))
-
-
-def test_an_unknown_name_is_not_tried_again(hosts: Fleet) -> None:
-    """An address that no name server knows is a mistake, not a fault that passes."""
-    entry = listed(hosts, hosts[0], address="no-such-host.invalid")
-    with pool_for(hosts, entry) as pool, pytest.raises(VolbenchError) as caught:
-        pool.connection("h0")
-    assert isinstance(caught.value, TransportError)
-    assert "no-such-host.invalid" in caught.value.message

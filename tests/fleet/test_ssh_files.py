@@ -16,7 +16,6 @@ from volbench.errors import ArchiveError, TransportError, VolbenchError
 from volbench.execute.agent.files import write_files
 from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.agent_executor import AgentExecutor
-from volbench.execute.protocol import OperationError
 
 pytestmark = pytest.mark.root
 
@@ -134,17 +133,6 @@ def test_files_created_by_sudo_are_removed(hosts: Fleet, tmp_path: Path) -> None
         with pytest.raises(VolbenchError, match="not below"):
             executor.remove_work_folder("/etc")
         assert stat_of(executor, "/etc/passwd") is not None
-
-
-def test_a_path_without_permission_is_an_error(hosts: Fleet) -> None:
-    """A path that the user may not see is not taken for one that is not there."""
-    hosts[1].run("mkdir", "-m", "700", "/run/secret")
-    with executor_for(hosts, hosts[1], user=texts.USER) as executor:
-        with pytest.raises(OperationError, match="Permission denied"):
-            stat_of(executor, "/run/secret/file")
-        assert text_of(executor, "/run/secret/file") is None
-        with pytest.raises(TransportError, match="Permission denied"):
-            executor.ask(write_files, {"/run/secret/file": "x"})
 
 
 def test_a_device_in_use_is_reported(tmp_path: Path, loop: str) -> None:

@@ -41,7 +41,7 @@ class Changed:
                 shutil.copytree(source, folder / part, ignore=ignored)
         text = (root / "docs" / "contributing" / f"{page}.md").read_text(encoding="utf-8")
         (diff,) = re.findall(r"```diff\n(.*?)```", text, re.DOTALL)
-        run("git", "apply", "-", cwd=folder, input=diff, check=True, timeout=60)
+        run("git", "apply", "-", cwd=folder, input=diff, check=True, timeout=300)
 
     def run(self, *arguments: str, path: Path | None = None) -> str:
         """Return what a module of Python prints with the changed source."""

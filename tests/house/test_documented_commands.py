@@ -182,14 +182,6 @@ def unquoted(source: str) -> Iterator[str]:
                 before += "X"
 
 
-def test_an_unquoted_path_is_found() -> None:
-    """The search sees paths of commands, and nothing in prose."""
-    assert list(unquoted('f"continue: volbench resume {root} --yes"')) == ["1: root"]
-    assert list(unquoted('f"create it: mkdir -m 700 {root}/mine"')) == ["1: root"]
-    assert list(unquoted('f"see: volbench compare {quoted(a)} {b}"')) == ["1: b"]
-    assert not list(unquoted('f"volbench resume {quoted(root)}; it has {count} runs"'))
-
-
 @pytest.mark.slow
 def test_commands_in_messages_are_quoted() -> None:
     """A folder with a space or a quote in its name gives a command that works."""

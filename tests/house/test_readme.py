@@ -82,13 +82,6 @@ def test_the_readme_is_short_and_hides_no_command(readme: str) -> None:
     assert len(readme.splitlines()) <= MAX_LINES
 
 
-def test_marked_blocks_are_left_out() -> None:
-    """The extraction keeps plain blocks and drops the marked ones."""
-    text = "```sh\na\n```\n<!-- not run: slow -->\n```sh\nb\n```\n```python\nc\n```\n"
-    assert blocks(text, "sh") == ["a\n"]
-    assert blocks(text, "python") == ["c\n"]
-
-
 TALK = {"-v", "--verbose", "-q", "--quiet"}
 TABLE = {"--format", "--json", "--columns", "--wide"}
 ORDER = {"--sort", "--raw"}
@@ -136,8 +129,3 @@ def test_only_verbs_with_tables_have_table_options(verb: str) -> None:
     assert FLAGS[verb] & ORDER == (ORDER if verb in WITH_ORDER else set())
     if wanted and verb not in WITHOUT_OUTPUT:
         assert FLAGS[verb] >= {"-o", "--output"}
-
-
-def test_exceptions_name_existing_verbs() -> None:
-    """The lists above name verbs that there are."""
-    assert {*WITHOUT_TABLE, *WITH_SOME, *WITHOUT_OUTPUT} <= {*FLAGS}

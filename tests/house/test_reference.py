@@ -113,10 +113,3 @@ def anchors(text: str) -> set[str]:
     return {
         re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-") for heading in headings
     }
-
-
-def test_links_are_found() -> None:
-    """The link reader keeps relative targets with their anchors and drops addresses."""
-    found = links("[a](b.md#c) [d](https://e.test/f) [g](#h) [i](j/)")
-    assert found == [("b.md", "c"), ("", "h"), ("j/", "")]
-    assert anchors("# A `b` c: d\n## e_f\n") == {"a-b-c-d", "e_f"}

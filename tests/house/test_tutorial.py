@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import volbench
+from tests.command_line import call
 from tests.waiting import Started, until
 
 pytestmark = pytest.mark.slow
@@ -47,8 +48,8 @@ def test_every_mark_is_known(blocks: list[Block]) -> None:
     assert {block.mark for block in blocks} == _MARKS
 
 
-def test_the_tutorial_runs(blocks: list[Block], tmp_path: Path) -> None:
-    """The blocks run in one folder, those of the lab beside the others, and leave campaigns."""
+def test_the_tutorial_runs(root: Path, blocks: list[Block], tmp_path: Path) -> None:
+    """The blocks run in one folder, those of the lab beside the others, and print the example."""
     program = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": program, "TMPDIR": str(tmp_path)}
     lab = [block for block in blocks if block.mark in {_BESIDE, _OF_LAB}]
@@ -69,10 +70,34 @@ def test_the_tutorial_runs(blocks: list[Block], tmp_path: Path) -> None:
     assert len(iops["second"]) == len(iops["first"])
     assert 0 < iops["p15"]["randwrite-qd1"] < 1.1 * 400  # less on a busy machine
     assert not (tmp_path / "third").exists()
+    page = (root / "docs/tutorial.md").read_text().partition("Run it")[2]
+    example = page.partition("```text\n")[2].partition("```")[0]
+    assert _forms(example) <= {*_forms(call("show", tmp_path / "first").stdout), "..."}
+
+
+def _forms(text: str) -> set[str]:
+    """Return the lines of results without numbers, folders, remarks and patterns."""
+    known = re.sub(r"\S*/data|(?:rand)?(?:read|write|rw)s?\b|─|\d warnings?|invalid", "", text)
+    numbers = re.compile(r"\d[\d.]* ?(?:[kM]\b ?)?(?:[kMG]B/s|[mu]?s\b)?")
+    return {" ".join(numbers.sub("#", line).split()) for line in known.splitlines()}
+
+
+def test_the_page_of_comparisons_runs(root: Path, tmp_path: Path) -> None:
+    """It measures two folders, and compares them and two campaigns, in Python, too."""
+    text = (root / "docs/how-to/compare-results.md").read_text(encoding="utf-8")
+    program = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    for found in _FENCE.finditer(text):
+        _run(Block(None, found["kind"], found["code"]), tmp_path, os.environ | {"PATH": program})
+    assert (tmp_path / "ratios.svg").exists()
+
+
+def test_pages_for_strangers_are_short(root: Path) -> None:
+    """Each of the three that carry a stranger is read in three minutes."""
+    for page in ("tutorial", "how-to/compare-results", "how-to/measure-many-machines"):
+        assert len((root / f"docs/{page}.md").read_text(encoding="utf-8").split()) < 600
 
 
 def _run(block: Block, folder: Path, environment: dict[str, str], *, uri: str = "") -> None:
-    """Run a block, and check how it ends."""
     code = re.sub(r"^URI='.*'$", f"URI='{uri}'", block.code, flags=re.MULTILINE)
     argv = ["bash", "-euo", "pipefail", "-c", code]
     if block.kind == "python":
@@ -97,14 +122,12 @@ def _run(block: Block, folder: Path, environment: dict[str, str], *, uri: str = 
 
 
 def _run_in_lab(served: Block, used: Block, folder: Path, environment: dict[str, str]) -> None:
-    """Run a block on the volume that another block serves."""
     with _served(served, folder, environment) as uri:
         _run(used, folder, environment | {"URI": uri}, uri=uri)
 
 
 @contextmanager
 def _served(block: Block, folder: Path, environment: dict[str, str]) -> Iterator[str]:
-    """Yield the address that the lab prints first, until it gets Ctrl-C."""
     with Started(
         ["bash", "-c", f"exec {block.code}"],
         cwd=folder,

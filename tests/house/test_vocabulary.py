@@ -162,27 +162,6 @@ def test_a_retired_name_is_found(name: str) -> None:
     assert retired_names([(1, name)])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a run enters, a verdict leaves",
-        "this is none of read, write",
-        "two clones",
-        "Somebody else measured this",
-        "an nbd uri",
-    ],
-)
-def test_a_retired_phrase_is_found(text: str) -> None:
-    """Phrases are found whatever their case."""
-    assert retired_phrases(text)
-
-
-def test_standard_terms_pass() -> None:
-    """Plain English and fio's own option names are left alone."""
-    assert not retired_phrases("Run two jobs in parallel; `--uri` and uri=nbd://x name the export.")
-    assert not retired_names([(1, "run_states"), (1, "Barrier"), (1, "numjobs")])
-
-
 CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*$")
 MAX_DEFINITIONS = 3
 """Private functions of one name: with more, the name says too little."""
@@ -212,12 +191,6 @@ def test_constants_come_first(sources: Sources) -> None:
     """A constant stands before the first function of its module."""
     late = {module: list(late_constants(tree)) for module, tree in sources.items()}
     assert {module: names for module, names in late.items() if names} == {}
-
-
-def test_a_late_constant_is_found() -> None:
-    """A constant behind a function is named, unless it is made of what the module defines."""
-    tree = ast.parse("A = 1\ndef f(): ...\nB = 2\nC = f()\nD = [C]\n")
-    assert list(late_constants(tree)) == ["B"]
 
 
 def test_private_names_tell_functions_apart(sources: Sources) -> None:

@@ -18,7 +18,6 @@ WORKFLOWS = ("test", "release")
 
 @pytest.fixture(name="workflow", params=WORKFLOWS)
 def _workflow(root: Path, request: pytest.FixtureRequest) -> Path:
-    """Return the path of a workflow."""
     return root / ".github" / "workflows" / f"{request.param}.yml"
 
 

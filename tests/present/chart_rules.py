@@ -34,7 +34,6 @@ def broken_rules(plot: Plot) -> list[str]:
 
 
 def _quantities(plot: Plot) -> Iterator[tuple[str, Panel, Axis]]:
-    """Yield name, panel and axis of each quantity that is no category and no time."""
     for panel in plot.panels:
         for way in ("x", "y"):
             axis: Axis = getattr(panel, way)
@@ -90,7 +89,6 @@ def _values(panel: Panel, way: str) -> Iterator[np.ndarray]:
 
 
 def _colours(plot: Plot) -> Iterator[str]:
-    """One thing has one look, and no two things share one."""
     looks = [(s.colour, s.marker, s.dash) for s in plot.series if s.label]
     labels = {s.label for s in plot.series if s.label}
     if len({*looks}) < len(labels):
@@ -105,7 +103,6 @@ def _colours(plot: Plot) -> Iterator[str]:
 
 
 def _texts_apart(plot: Plot) -> Iterator[str]:
-    """No text at the end of a line touches another one."""
     for panel in plot.panels:
         height_in = plot.heights[panel.row]
         for mark in panel.marks:
@@ -162,7 +159,6 @@ def _second_cue(plot: Plot) -> Iterator[str]:
 
 
 def _lines_named(plot: Plot) -> Iterator[str]:
-    """A line across a panel has a name beside it or in the legend, unless a tick says it all."""
     labelled = {series.key for series in plot.series if series.label and plot.has_legend}
     named = {
         float(mark.value)

@@ -10,7 +10,6 @@ from volbench.present.renderers.matplotlib import figure, look
 
 @pytest.fixture(autouse=True)
 def _rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check the description of a chart before it is drawn."""
 
     def checked(plot: Plot, theme: Theme) -> look.Looks:
         assert broken_rules(plot) == []

@@ -92,6 +92,19 @@ def rounds(*, values: Sequence[float] = ROUNDS) -> Frames:
     return frames(rows)
 
 
+def searched() -> Frames:
+    """Return a search whose rate without a limit is 1,000, and whose bound is kept up to 900."""
+    trials = [(None, 1000.0, 0.04), ("900", 900.0, 0.004), ("948", 948.0, 0.02)]
+    rows = [
+        result("reads", repeat=n, iops=iops) | {"lat_p99_s": latency}
+        for n, (_, iops, latency) in enumerate(trials, start=1)
+    ]
+    made = frames(rows)
+    made["summary"]["rate_iops"] = [asked for asked, *_ in trials]
+    made["summary"]["_within"] = pd.Series([("p99 < 5ms",)] * len(trials))
+    return made
+
+
 def mapped() -> Frames:
     """Return a run with a latency map of two stretches and three latencies."""
     row = result("reads", direction="read", rw="randread")
@@ -151,6 +164,7 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "series": repeats,
     "histogram": repeats,
     "ecdf": repeats,
+    "within": searched,
     "rounds": rounds,
     "latency-map": mapped,
     "trend": nightly,

@@ -5,6 +5,7 @@ from itertools import product
 
 from volbench.analyse.frames.design import design_of
 from volbench.present.answer import answer
+from volbench.present.factor_words import constants_words
 
 LATENCY_S = {"local": 90e-6, "premium": 900e-6, "standard": 1500e-6}
 LIMIT_IOPS = {"local": 40_000.0, "premium": 5_000.0, "standard": 2_000.0}
@@ -61,6 +62,10 @@ def test_repeats_that_overlap_are_no_gain() -> None:
     """A gain of 1 % between repeats that differ by 4 % is none."""
     _, line, *_ = answered(*sweep_of(lambda volume, _: 1010 if volume == "b" else 1000, "a", "b"))
     assert line == "b and a do not differ clearly (1.01 times)."
+    rates = {1: 1500, 4: 700, 16: 1500, 64: 1000}
+    _, line, *_ = answered(*sweep_of(lambda volume, n: rates[n] if volume == "a" else 1000, *"ab"))
+    assert line.startswith("a is 1.50 times as fast as b at 2 of 4 settings, 0.70 times as fast at")
+    assert line.endswith(" 1, without a clear difference at 1.")
 
 
 def test_a_result_at_an_asked_rate_ranks_nowhere() -> None:
@@ -71,6 +76,8 @@ def test_a_result_at_an_asked_rate_ranks_nowhere() -> None:
     assert lines[-1] == "b: 3k IOPS, as asked (rate_iops=3000), p99 1 ms."
     short = answered(row(iops=16_500.0, volume="/dev/a"), {**held, "iops": 2000.0})
     assert "b: 2k IOPS, less than asked (rate_iops=3000)" in short[-1]
+    sought = answered(row(iops=3000.0, latency_target="2ms"))
+    assert "3k IOPS, at the latency asked for (latency_target=2ms)" in sought[-1]
 
 
 def test_a_volume_without_a_name_is_no_further_volume() -> None:
@@ -80,7 +87,7 @@ def test_a_volume_without_a_name_is_no_further_volume() -> None:
     ]
     lines = answered(*rows)
     assert lines[0].startswith("a and b: ")
-    assert lines[1] == "b is 2 times as fast as a."
+    assert lines[1] == "b is 2 times as fast as a in single runs."
     assert lines[2].startswith("a: 1k IOPS, 4.1 MB/s, p99 1 ms. b: 2k IOPS, ")
 
 
@@ -90,6 +97,8 @@ def test_many_volumes_are_ranked_at_the_setting_that_most_share() -> None:
     rows.append(row(iops=1e6, volume="/dev/v1", iodepth=32))
     first, ranking = answered(*rows)
     assert first == "9 volumes: 2 workloads, one run each."
+    [first, *_] = answered(row(iops=1.0, volume="/volumes/data", label_storage_class="premium"))
+    assert first == "premium: 1 workload, one run."
     assert ranking == (
         "randread 4k, queue depth 1, measured on all 9: v9 is the fastest (9k IOPS), the median is"
         " 5k, v1 the slowest (1k IOPS)."
@@ -116,6 +125,12 @@ def test_one_result_is_told_in_full() -> None:
     ]
 
 
+def test_versions_of_fio_that_differ_between_hosts_are_told() -> None:
+    """Where hosts are compared, they are what all results have in common."""
+    rows = [row(iops=1.0, host=f"vm{n}", fio_version=f"fio-3.{30 + n}") for n in range(3)]
+    assert constants_words(design_of(rows)).endswith(", fio 3.30 and fio 3.31 and fio 3.32")
+
+
 def test_a_sweep_has_one_sentence_with_its_knee() -> None:
     """The range, the best setting, and the smallest one that comes within a tenth of it."""
     rates = {16: 9_900.0, 64: 10_000.0, 1: 1_000.0, 4: 4_000.0}
@@ -128,7 +143,7 @@ def test_a_sweep_of_block_sizes_names_the_highest_bandwidth() -> None:
     """Small blocks have the most IOPS, large ones the most bandwidth."""
     rates = {4096: 10_000.0, 65536: 5_000.0, 1048576: 900.0}
     _, line = answered(*(row(iops=iops, block_bytes=size) for size, iops in rates.items()))
-    assert "900 IOPS at 1m to 10k IOPS at 4k" in line
+    assert line.startswith("randread, queue depth 1: 900 IOPS at 1m to 10k IOPS at 4k")
     assert line.endswith("; 944 MB/s at 1m.")
 
 
@@ -143,7 +158,7 @@ def test_repeats_that_differ_twofold_have_no_median() -> None:
 def test_invalid_results_are_counted() -> None:
     """What is left out is said, also where nothing is left."""
     invalid = "3 invalid results (page-cache)"
-    assert answer(design_of([]), invalid=invalid) == [f"Left out: {invalid}."]
+    assert answer(design_of([]), invalid=invalid) == [f"Nothing valid: {invalid}."]
 
 
 def test_types_of_volumes_are_compared_over_their_volumes() -> None:

@@ -141,7 +141,7 @@ def test_a_pipe_of_the_user_is_waited_for(tmp_path: Path) -> None:
         with pytest.raises(TimeoutError):
             writing.result(timeout=0.3)
         assert pipe.read_bytes() == b"text"
-        writing.result(timeout=10)
+        writing.result(timeout=300)
 
 
 @pytest.mark.root
@@ -213,7 +213,6 @@ def test_files_of_a_held_folder_have_their_own_paths_in_messages(tmp_path: Path)
 
 
 def _fail_in(root: Path) -> None:
-    """Fail as a run does, with the reason of its outcome, and as a program that is run for it."""
     with hold_folder(root):
         inside = os.fspath(Layout(root).journal)
         assert inside.startswith("/proc/")

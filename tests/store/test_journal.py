@@ -138,7 +138,7 @@ def test_a_full_disk_tears_no_line(tmp_path: Path) -> None:
         file.truncate(32 << 20)
     point.mkdir()
     for command in (f"mkfs.ext4 -q {image}", f"mount -o loop {image} {point}"):
-        subprocess.run(command.split(), check=True, timeout=60)
+        subprocess.run(command.split(), check=True, timeout=300)
     path, count = point / "journal.jsonl", 0
     try:
         with Journal(path, SEAL) as journal:
@@ -157,4 +157,4 @@ def test_a_full_disk_tears_no_line(tmp_path: Path) -> None:
         Journal(path, SEAL).close()
         assert path.stat().st_blocks * 512 < path.stat().st_size + 8192
     finally:
-        subprocess.run(["umount", point], check=True, timeout=60)
+        subprocess.run(["umount", point], check=True, timeout=300)

@@ -82,7 +82,6 @@ class World:
         return bool(parts) or bool(self.contents.get(device.blocks, ("", ""))[0])
 
     def _is_harmed(self, use: Use, device: Device) -> bool:
-        """Return whether writing to a device harms a user of storage that it shares."""
         if not device.blocks & use.device.blocks:
             return False
         if use.by is None:
@@ -101,7 +100,6 @@ class World:
         return bool(device.blocks & (use.device.blocks - taken))
 
     def _above(self, device: Device) -> set[Device]:
-        """Return a device and everything that is part of it or built on it."""
         found = {device}
         for other in self.devices:  # made in order: what is built on another comes later
             if other.disk in found or found & set(other.lower):
@@ -109,7 +107,6 @@ class World:
         return found
 
     def _foundation(self, device: Device | None, *, through_files: bool = True) -> set[Device]:
-        """Return a device and all that its content is stored on."""
         if device is None:
             return set()
         lower = [*device.lower, *([device.disk] if device.disk else [])]
@@ -207,7 +204,6 @@ def _add_disk(world: World, index: int) -> None:
 
 
 def _table(chance: random.Random) -> list[tuple[int, int, int, bool]]:
-    """Return number, first block, end and whether it is extended, of each partition."""
     parts = []
     begin = 1
     for number in range(1, chance.choice((1, 1, 2, 3, 4))):
@@ -239,7 +235,6 @@ def _add_parts(
 
 
 def _add_stacked(world: World) -> None:
-    """Build a device on free ones, if there are any."""
     free = world.free()
     build = world.chance.choice((_mapped, _mapped, _multipath, _raid, _cached, _loop, _image))
     if free or build is _image:
@@ -247,7 +242,6 @@ def _add_stacked(world: World) -> None:
 
 
 def _mapped(world: World, free: list[Device]) -> None:
-    """Add logical volumes, or an encrypted or thin volume, on one device."""
     lower = world.chance.choice(free)
     world.contents[lower.blocks] = ("LVM2_member", "raid")
     rest = sorted(lower.blocks)[1:]
@@ -261,7 +255,6 @@ def _mapped(world: World, free: list[Device]) -> None:
 
 
 def _multipath(world: World, free: list[Device]) -> None:
-    """Hold all paths to one disk, with partitions as devices of their own."""
     first = world.chance.choice(free)
     paths = tuple(device for device in free if device.blocks == first.blocks)
     number = world.number(253)
@@ -273,7 +266,6 @@ def _multipath(world: World, free: list[Device]) -> None:
 
 
 def _raid(world: World, free: list[Device]) -> None:
-    """Add a RAID, sometimes with partitions."""
     members = tuple(world.chance.sample(free, min(len(free), world.chance.randint(1, 3))))
     members = tuple(m for m in members if not any(m.disk is other for other in members))
     for member in members:
@@ -288,7 +280,6 @@ def _raid(world: World, free: list[Device]) -> None:
 
 
 def _behind(lower: Device) -> frozenset[Block]:
-    """Return the storage of a device without the header that its stack keeps there."""
     return frozenset(sorted(lower.blocks)[1:])
 
 
@@ -307,7 +298,6 @@ def _loop(world: World, free: list[Device]) -> None:
 
 
 def _image(world: World, free: list[Device]) -> None:
-    """Add one or two loop devices on one image file."""
     del free
     name = f"image{len(world.devices)}"
     blocks = frozenset((name, n) for n in range(DISK_BLOCKS))
@@ -317,7 +307,6 @@ def _image(world: World, free: list[Device]) -> None:
 
 
 def _use_some(world: World) -> None:
-    """Put `/`, the campaign and other things somewhere."""
     chance = world.chance
     for place in ("root", "campaign"):
         free = world.free()

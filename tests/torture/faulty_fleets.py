@@ -36,7 +36,6 @@ _FILLER = "/root/.volbench/filler"
 
 
 def _small_disk(host: RealHost) -> None:
-    """Put a small disk under the work folder of a host."""
     host.run("mkdir", "-p", "/root/.volbench")
     host.run("mount", "-t", "tmpfs", "-o", "size=160m", "none", "/root/.volbench")
 
@@ -129,7 +128,6 @@ def _desk(chance: random.Random, folder: Path) -> Iterator[Desk]:
 
 
 def _wait(chance: random.Random, desk: Desk) -> None:
-    """Wait for a random instant, or for a random line of the journal and a little longer."""
     if chance.random() < 0.3:
         time.sleep(chance.uniform(0, _LONGEST_S))
         return
@@ -159,7 +157,6 @@ def _settle(desk: Desk) -> None:
 
 
 def _check(desk: Desk, *, clients: int = HOSTS) -> None:
-    """Check that each run finished once, and that nothing is left on the hosts."""
     runs = Counter(
         entry["run"]
         for entry in map(json.loads, (desk.out / "journal.jsonl").read_text().splitlines())
@@ -181,6 +178,5 @@ def _check(desk: Desk, *, clients: int = HOSTS) -> None:
 
 
 def _left_on(host: RealHost) -> str:
-    """Return the files and processes of volbench on a host."""
     files = host.run("sh", "-c", "find /root/.volbench /var/tmp -type f 2>/dev/null || true")
     return f"{host.name}: {files} {fios(host)}"

@@ -31,7 +31,6 @@ def full_disk(chance: random.Random, folder: Path) -> int:
 
 
 def _full_results(chance: random.Random, folder: Path) -> int:
-    """Store results on a disk that is too small, until it grows."""
     small = folder / "small"
     campaign = ShortCampaign(folder, small / "c")
     campaign.prepare(chance, runs=3)

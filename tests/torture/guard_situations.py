@@ -63,7 +63,7 @@ def answer(executor: FakeExecutor, target: str, chance: random.Random, *, wipe: 
         if chance.random() < 0.5:
             return ""
         with HeldDevices(executor, _Log(), {}).holding(run) as opened:
-            check_now(executor, run, consent, files=(), opened=opened)
+            check_now(executor, run, consent, files=(), opened=opened[volume.target])
     except RefusedError as error:
         return error.message if error.hint else f"without a hint: {error.message}"
     return ""

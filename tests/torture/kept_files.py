@@ -28,7 +28,7 @@ _ENGINES = ("psync", "psync", "libaio", "io_uring", "mmap", "falloc", "sync", "p
 _RANGES = {"offset", "filesize", "offset_increment", "fallocate", "io_size", "bs", "numjobs"}
 _PATTERNS = ("read", "write", "randread", "randwrite", "randrw", "trim", "randtrim", "trimwrite")
 _NAMES = {"ioengine", "rw", "runtime", "size", "filename", "read_iolog", "wait_for"}
-_SLOW = {"thinktime", "startdelay", "ramp_time"}  # a case took 68 minutes
+_SLOW = {"thinktime", "startdelay", "ramp_time", "io_submit_mode"}  # 68 minutes, or for ever
 
 
 def kept_file(chance: random.Random, folder: Path) -> int:
@@ -103,7 +103,6 @@ def _digest(path: Path) -> str:
 
 @contextmanager
 def _least_free(point: Path) -> Iterator[list[int]]:
-    """Yield the free bytes of a filesystem, seen every few milliseconds."""
     free, is_over = [1 << 60], threading.Event()
 
     def look() -> None:
@@ -144,7 +143,6 @@ def _options(chance: random.Random) -> str:
 
 
 def _value(chance: random.Random, option: Option) -> str:
-    """Return a value that fio may accept."""
     if option.choices:
         return chance.choice(option.choices)
     if option.kind in {OptionKind.FLAG, OptionKind.BOOLEAN}:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import volbench
 from tests.command_line import start
+from tests.torture.processes import processes_in
 from tests.waiting import until
 from volbench.store.log_files import open_log
 
@@ -97,26 +98,13 @@ class ShortCampaign:
         A scratch file that was made right before a kill is not recognised (see SECURITY.md): it is
         kept and named.
         """
-        until(lambda: not self.processes(), patience_s=10)
+        until(lambda: not processes_in(self.folder), patience_s=10)
         left = [path for name in ("scratch", "tmp") for path in (self.folder / name).rglob("*")]
         words = printed.split()
-        unnamed = [path for path in left if not path.is_dir() and not _is_named(path, words)]
+        unnamed = [path for path in left if not _is_named(path, words)]
         assert not unnamed, f"{unnamed} left, and not named in {printed}"
         half_written = [path for path in self.out.rglob("*") if _is_half_written(path)]
         assert not half_written, f"{half_written} left"
-
-    def processes(self) -> list[str]:
-        """Return the command lines of processes that have to do with the campaign."""
-        found = []
-        for place in Path("/proc").glob("[0-9]*"):
-            try:
-                words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                folder = str((place / "cwd").readlink())
-            except OSError:
-                continue
-            if any(str(self.folder) in word for word in (*words, folder)):
-                found.append(" ".join(words))
-        return found
 
 
 def _is_named(path: Path, words: list[str]) -> bool:
@@ -166,7 +154,7 @@ def controller_kill(chance: random.Random, folder: Path) -> int:
         if process.returncode != -signal.SIGKILL:
             break
         if not (campaign.out / "campaign.json").exists():
-            until(lambda: not campaign.processes(), patience_s=10)  # nothing was planned yet
+            until(lambda: not processes_in(folder), patience_s=10)  # nothing was planned yet
             assert not list(campaign.scratch.iterdir())
             return kills
         verb = "resume"
@@ -177,7 +165,6 @@ def controller_kill(chance: random.Random, folder: Path) -> int:
 
 
 def _wait_to_kill(chance: random.Random, campaign: ShortCampaign) -> None:
-    """Wait for a random instant, or for a random line of the journal and a little longer."""
     if chance.random() < 0.4:
         time.sleep(chance.uniform(0, RUN_S))
         return

@@ -147,7 +147,6 @@ def neighbour_case(chance: random.Random, folder: Path) -> int:
 
 
 def _serve_volume(output: Path) -> None:
-    """Serve a simulated volume for a moment, whose socket and files are where the neighbour is."""
     process = start("lab", "up", "clean", "--output", output, stderr=subprocess.STDOUT)
     try:
         process.wait(3.0)

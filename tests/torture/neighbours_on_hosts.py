@@ -47,7 +47,6 @@ def host_neighbour_case(chance: random.Random, folder: Path) -> int:
 
 
 def _prepare(chance: random.Random, desk: Desk) -> None:
-    """Write profile and inventory, and make the neighbour's folder."""
     user = chance.choice(["root", texts.USER, texts.USER])
     work = chance.choice(_WORK)
     more = ["sudo: yes"] * (user != "root") + [f"workdir: {work}"] * bool(work)
@@ -79,7 +78,6 @@ def _is_readable(path: Path) -> bool:
 
 @contextmanager
 def _neighbour(chance: random.Random, host: RealHost, secrets: Secrets) -> Iterator[None]:
-    """Let the neighbour act on the host, in every folder of its /tmp and in its homes."""
     places = [
         "/tmp",
         "/tmp/shared",

@@ -120,7 +120,6 @@ def _log(kind: str) -> Callable[[bytes], object]:
 
 
 def _in_file(name: str, parse: Callable[[Path], object]) -> Callable[[bytes], object]:
-    """Return a parser of a file's content."""
 
     def parse_content(content: bytes) -> object:
         with tempfile.TemporaryDirectory() as folder:

@@ -90,7 +90,6 @@ def random_profile(chance: random.Random, folder: Path) -> int:
 
 
 def _profile(chance: random.Random, number: int) -> str:
-    """Return the text of a profile of one to three jobs, often a sound one."""
     lines = [f"name: p{number}", f"sample: {chance.choice(('0', '100ms', '1s', '500ms'))}"]
     lines += [f"repeat: {chance.randint(1, 3)}"] if chance.random() < 0.3 else []
     lines += ["defaults: " + _mapping(chance, ["size", "ioengine"], chance.randint(0, 2)), "jobs:"]

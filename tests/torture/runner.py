@@ -1,7 +1,9 @@
 """Torture of volbench: random cases of several kinds until the time is over."""
 
+import os
 import random
 import shutil
+import signal
 import tempfile
 import time
 import traceback
@@ -9,6 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Thread
+
+from tests.torture.processes import processes_in
+from tests.waiting import kill_all, until
+
+_CASE_S = 300.0  # A case that takes longer is interrupted, as by Ctrl-C, and fails.
+_LEAVE_S = 60.0  # From one Ctrl-C to the next, and to the end of all processes of the case.
+
+_used: list[Path] = []  # folders of cases
 
 Case = Callable[[random.Random, Path], int]
 """Try one random case in an empty folder; return the number of things checked."""
@@ -38,11 +49,20 @@ class Tally:
     def try_case(self, seed: str, number: int) -> None:
         """Try a case, and note how it ended."""
         begun = time.monotonic()
-        with case_folder() as folder:
+        with case_folder() as folder, _interrupted_in_time(folder) as interrupted:
             try:
                 self.checks += self.kind.case(chance_of(seed, self.kind, number), folder)
-            except Exception:  # noqa: BLE001 - whatever a case raises is what is looked for
-                self.failures[number] = traceback.format_exc()
+                until(lambda: not processes_in(folder), patience_s=10)
+                assert not interrupted.is_set(), f"no end in {_CASE_S:g} s"
+            except (Exception, KeyboardInterrupt) as error:
+                if isinstance(error, KeyboardInterrupt) and not interrupted.is_set():
+                    raise
+                left = "\n".join(processes_in(folder).values())
+                self.failures[number] = f"{traceback.format_exc()}\nstill there: {left}"
+        _used.append(folder)
+        for again in filter(Path.exists, _used):
+            there = "\n".join(map(str, again.rglob("*")))
+            self.failures.setdefault(number, f"{again} stays or was made again: {there}")
         self.cases += 1
         self.spent_s += time.monotonic() - begun
 
@@ -59,7 +79,31 @@ def case_folder() -> Iterator[Path]:
     try:
         yield folder.resolve()
     finally:
+        kill_all(processes_in(folder))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _interrupted_in_time(folder: Path) -> Iterator[Event]:
+    """Interrupt a case that takes too long, as a user would, and note it; kill what stays."""
+    is_over, interrupted = Event(), Event()
+
+    def wait() -> None:
+        for patience_s in (_CASE_S, _LEAVE_S):
+            if is_over.wait(patience_s):
+                return
+            interrupted.set()
+            os.kill(os.getpid(), signal.SIGINT)  # most cases call volbench in this process
+        if not is_over.wait(_LEAVE_S):
+            kill_all(processes_in(folder))
+
+    thread = Thread(target=wait, daemon=True)
+    thread.start()
+    try:
+        yield interrupted
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def torture(

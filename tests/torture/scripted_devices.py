@@ -88,7 +88,6 @@ class ScriptedDevices:
         self.executor.links[by_id] = node
 
     def _mounts(self) -> list[str]:
-        """Return lines of mountinfo."""
         lines = []
         if self._world.root is None:
             lines.append("20 1 0:30 / / rw - overlay overlay rw,lowerdir=/lower\n")
@@ -102,7 +101,6 @@ class ScriptedDevices:
         return lines
 
     def _mount(self, device: Device, point: str) -> str:
-        """Return the line of a mount, by its number or by its source, sometimes by both."""
         number = f"{device.number[0]}:{device.number[1]}"
         source = self._chance.choice((*self.names(device)[:2], "/dev/root"))
         kind = "ext4"
@@ -120,7 +118,6 @@ class ScriptedDevices:
         ]
 
     def _blkid(self, argv: tuple[str, ...]) -> Completed:
-        """Return what is on a device, or at a part of it."""
         device = self._device(argv[-1])
         blocks = device.blocks
         if "-O" in argv:

@@ -65,7 +65,6 @@ def _is_same(path: Path, victim: Path) -> bool:
 
 
 def _copies(folder: Path) -> Iterator[Path]:
-    """Yield copies of the campaign, one at a time."""
     copy = folder / "copy"
     while True:
         shutil.rmtree(copy, ignore_errors=True)

@@ -142,9 +142,10 @@ def written_devices(
     """
     by_name = {host.name: host for host in hosts}
     devices = {
-        (run.host, run.volume.target): run.volume
+        (run.host, volume.target): volume
         for run in campaign.runs
-        if run.volume.kind is VolumeKind.DEVICE and writes(run)
+        for volume in run.volume.each
+        if volume.kind is VolumeKind.DEVICE and writes(run)
     }
     for (host, target), volume in devices.items():
         name = target if host == LOCAL else f"{host}:{target}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from volbench.analyse.compare.workload_trends import (
     record_of,
 )
 from volbench.analyse.frames.row_filter import select
+from volbench.analyse.frames.run_options import given_order
 from volbench.api.many_campaigns import Dataset, facts_by_campaign, open_campaigns
 from volbench.errors import InputError
 from volbench.model.frames.column_names import listed_names
@@ -28,6 +30,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from volbench.api.notebook import Verdicts
+
+_SIDES = (
+    ARM,
+    "volume",
+)  # Columns whose values are compared in a single folder, unless one is named
 
 
 def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compare`, one by one
@@ -45,7 +52,8 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
     """Compare campaigns as ``volbench compare`` does.
 
     Args:
-        paths: campaign folders, or folders of campaigns; the first is the base.
+        paths: campaign folders, or folders of campaigns; the first is the base. Of a single one,
+            its arms or volumes are compared.
         metric: one or several, such as ``"iops,p99"`` or ``["iops", "p99"]``; none for those two.
         by: columns that are kept apart, beside the job.
         between: a column whose values are compared, within all folders.
@@ -90,14 +98,18 @@ def compare_folders(
     """
     opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
     facts = {name: select(dataset.facts(), where) for name, dataset in opened.items()}
-    if len(folders) == 1 and not question.between and all(map(_has_arms, facts.values())):
-        question = replace(question, between=ARM)
-    if question.between == ARM:
+    if len(folders) == 1 and not question.between:
+        (rows,) = facts.values()
+        differing = (
+            name for name in _SIDES if name in rows and len(rows[name].dropna().unique()) > 1
+        )
+        question = replace(question, between=next(differing, ""))
+    if question.between in {ARM, "host"}:
         plans = (data.campaign for dataset in opened.values() for data in dataset.names.values())
-        question = replace(question, order=tuple(arm for plan in plans for arm in plan.arms))
+        question = replace(question, order=tuple(chain(*map(given_order, plans))))
     if not folders or (len(folders) < 2 and not question.between):
         raise InputError(
-            "there is nothing to compare with",
+            "there is nothing to compare with: all results are of one volume",
             hint="name a second folder, or the column to compare with --between COLUMN",
         )
     if question.base and not question.between:
@@ -111,10 +123,6 @@ def compare_folders(
         question,
         bins=lambda name: opened[name].frame("histogram"),
     )
-
-
-def _has_arms(rows: pd.DataFrame) -> bool:
-    return ARM in rows and len(rows[ARM].dropna().unique()) > 1
 
 
 def trend(
@@ -167,6 +175,7 @@ def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
         dataset.frame("findings"),
         question,
         facts=facts_by_campaign(dataset),
+        sums=dataset.frame("aggregate"),
     )
 
 

@@ -190,6 +190,12 @@ class Dataset:
 
         return answer_of(self)
 
+    @property
+    def sentences(self) -> list[str]:
+        """Further sentences of the answer by extensions, such as who saturated a watched disk."""
+        named = [reference for extension in extensions() for reference in extension.sentences]
+        return [line for reference in named for line in load(reference)(self)]
+
     def facts(self) -> pd.DataFrame:
         """Return the summary with options, host, volume and steady rates of each run.
 

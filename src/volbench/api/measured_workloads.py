@@ -27,6 +27,8 @@ _SCRATCH = "volbench-scratch"  # File in a directory
 _FILL_BLOCK = "1m"  # or the whole of a smaller file
 # Where the loader found a problem, in the profile that stands for the options, and its key
 _PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)(\w+)", re.MULTILINE)
+MEASURE = "measure"  # Profile that stands for the options
+_DEEP = "128"  # Queue depth of a search, so that the asked rate limits, not the queue
 _ROLE, _LETTERS = "data", "abcdefghijkl"
 
 
@@ -42,6 +44,7 @@ class Workloads:
     runtime_s: float  # of each run
     ioengine: str  # I/O engine of fio
     repeat: int  # runs of each combination
+    within: tuple[str, ...] = ()  # bounds on latencies whose highest rate is searched
 
 
 def measure(  # noqa: PLR0913 - the keywords are the options of `volbench measure`, one by one
@@ -55,6 +58,7 @@ def measure(  # noqa: PLR0913 - the keywords are the options of `volbench measur
     runtime: str = "5s",
     ioengine: str = "libaio",
     repeat: int = 3,
+    within: str | Sequence[str] = (),
     output: str | os.PathLike[str] = "",
     allow_destroy: str | Sequence[str] = (),
     wipe_signatures: bool = False,
@@ -76,6 +80,7 @@ def measure(  # noqa: PLR0913 - the keywords are the options of `volbench measur
         runtime: of each run.
         ioengine: I/O engine of fio.
         repeat: runs of each combination.
+        within: bounds on latencies, such as ``p99 < 5ms``: find the highest rate that keeps them.
         output: as for `volbench.run`, like all that follow.
 
     Raises:
@@ -97,6 +102,7 @@ def measure(  # noqa: PLR0913 - the keywords are the options of `volbench measur
         parse_duration(runtime),
         ioengine,
         repeat,
+        _texts(within),
     )
     return carry_out_profile(
         measured_profile(roles, workloads, directories),
@@ -128,7 +134,7 @@ def measured_profile(
         roles,
         _jobs(workloads),
         document={
-            "name": "measure",
+            "name": MEASURE,
             "repeat": workloads.repeat,
             "defaults": {"ioengine": workloads.ioengine, "runtime": f"{workloads.runtime_s:.15g}s"},
         },
@@ -192,7 +198,7 @@ def roles_of(targets: Sequence[str]) -> dict[str, str]:
 
 def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
     roles: Mapping[str, str],
-    workloads: Iterable[tuple[str, Mapping[str, str]]],
+    workloads: Iterable[tuple[str, Mapping[str, Any]]],
     *,
     document: Mapping[str, Any],
     size: str,
@@ -261,12 +267,15 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
     return profile
 
 
-def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, str]]]:
+def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield name and options of each combination."""
     patterns = workloads.patterns or ("randread",)
-    sizes, depths = workloads.block_sizes or ("4k",), workloads.iodepths or ("32",)
+    usual_depth = _DEEP if workloads.within else "32"
+    sizes, depths = workloads.block_sizes or ("4k",), workloads.iodepths or (usual_depth,)
     for pattern, size, depth in product(patterns, sizes, depths):
-        options = {"rw": pattern, "bs": size, "iodepth": depth}
+        options: dict[str, Any] = {"rw": pattern, "bs": size, "iodepth": depth}
+        if workloads.within:
+            options["within"] = [*workloads.within]
         if workloads.numjobs > 1:
             options |= {"numjobs": str(workloads.numjobs), "group_reporting": "1"}
         yield f"{pattern}-{size}-qd{depth}", options

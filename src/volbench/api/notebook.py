@@ -21,7 +21,7 @@ from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kinds import ALWAYS_READ, Options
 from volbench.present.renderers import format_of
-from volbench.present.tables.compare_table import comparison_table
+from volbench.present.tables.compare_table import comparison_table, notes
 from volbench.present.tables.findings_table import findings_table, findings_text
 from volbench.present.tables.html_table import html_table
 from volbench.present.tables.render_table import render_table
@@ -164,8 +164,8 @@ class Verdicts:
 
     @property
     def remarks(self) -> list[str]:
-        """Caveats, a sentence each: what was left out, and which facts differ."""
-        return list(self.comparison.remarks)
+        """What ``volbench compare`` prints below the table, a sentence each."""
+        return [*notes(self.comparison), *self.comparison.remarks]
 
     def plot(self, *, title: str = "", theme: str = "light") -> Chart:
         """Return the ratios with their intervals as a chart.

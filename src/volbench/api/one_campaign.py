@@ -59,7 +59,7 @@ class CampaignData:
 
     def __init__(self, layout: Layout, archive: Archive) -> None:
         self._layout = layout
-        self._archive = archive
+        self._planned = archive
         self._journal_bytes = -1
         self._processes, self._tell = 1, NOBODY
         self._forget()
@@ -68,8 +68,11 @@ class CampaignData:
         """Start from the journal as it is now: frames are all of one moment."""
         self._journal_bytes = self._layout.journal_bytes
         self._history = read_history(self._layout.journal)
+        campaign = self._planned.campaign.with_chosen(self._history.chosen)
+        self._archive = self._planned.model_copy(update={"campaign": campaign})
         self._stored: StoredTables | None = None
         self._tables: dict[str, pa.Table] = {}
+        self._rows: dict[str, tuple[pa.Table, list[dict[str, object]]]] = {}
         self._frames: dict[str, pd.DataFrame] = {}
         self._context: Context | None = None
 
@@ -197,7 +200,10 @@ class CampaignData:
         Raises:
             InputError: no frame has that name.
         """
-        return rows_of(self.table(name))
+        table = self.table(name)
+        if name not in self._rows or self._rows[name][0] is not table:
+            self._rows[name] = table, rows_of(table)
+        return self._rows[name][1]
 
     def table(self, name: str) -> pa.Table:
         """Return a frame by name as an Arrow table, with units and meanings as metadata.

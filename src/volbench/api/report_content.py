@@ -13,20 +13,15 @@ from volbench.analyse.frames.design import Row, design_of
 from volbench.api.compare_campaigns import dataset_trends
 from volbench.api.many_campaigns import deliveries_of, plot_frame, rounds_of, states_expectations
 from volbench.errors import ComparisonError, InputError
-from volbench.present.answer import answer, subject, valid_results
+from volbench.present.answer import answer, missing_clients, reservations, subject, valid_results
 from volbench.present.factor_words import constants_words
 from volbench.present.plots.charts.comparison_charts import trend_plot
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import Options
-from volbench.present.report import (
-    CampaignPart,
-    ReportContent,
-    ReportFigure,
-    render_report,
-    report_plots,
-)
-from volbench.present.report.lead_charts import fitted, is_wide
-from volbench.present.report.report_text import constants_line, quality_of, without_numbers
+from volbench.present.report.content import CampaignPart, ReportContent, ReportFigure
+from volbench.present.report.lead_charts import fitted, is_wide, report_plots
+from volbench.present.report.report_page import render_report
+from volbench.present.report.report_text import constants_line, days_of, quality_of, without_numbers
 from volbench.present.tables.audit_table import AUDIT, audit_table, audit_words
 from volbench.present.tables.compare_table import course_sentences, trends_table
 from volbench.present.tables.expectations_table import expectation_words, expectations_page_table
@@ -34,6 +29,7 @@ from volbench.present.tables.hosts_tables import facts_text
 from volbench.present.tables.matrix_table import compared_page_table, shared_runs
 from volbench.present.tables.results_table import result_tables, runs_table
 from volbench.store.journal import utc_now
+from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,18 +64,20 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     plots = [fitted(trend_plot(trends))] if trends else _plots(dataset, shared_runs(design))
     sentences, tables = _special(dataset)
     sentences += [*course_sentences(trends)] if trends else []
-    sentences += [plot.description for plot in plots if plot.name in _LEADS]
+    sentences += [plot.description for plot in plots if plot.name in _LEADS] + dataset.sentences
+    named = subject(design, invalid=invalid) if valid else ", ".join(dataset.names)
     said = answer(design, invalid=invalid)
-    own = [*sentences, *(said[1:] if valid and not title else said)]
+    own = [*missing_clients(dataset), *sentences, *(said[1:] if valid and not title else said)]
+    own += reservations(dataset, valid)
     tables += [replace(trends_table(trends), title="")] if trends else []
     compared = compared_page_table(design)
     tables += [compared] if compared and not trends else []
     every = result_tables(dataset, dataset.runs, is_brief=True, has_answer=False)
-    cells = [replace(table, title="") for table in every]
+    cells = [*(replace(table, title="") for table in every[:1]), *every[1:]]
     are_cells = bool(results) and not tables
     return ReportContent(
-        title=title or (subject(design) if valid else ", ".join(dataset.names)),
-        constants=constants_line(design, [*dataset.names]),
+        title=title or ", ".join(filter(None, [named, days_of(design)])),
+        constants=constants_line(design, [*dataset.names], _machine(dataset)),
         answer=own or [without_numbers(dataset.rows("summary"))],
         quality=quality_of(
             design,
@@ -111,6 +109,13 @@ def _campaign_parts(dataset: Dataset) -> Iterator[CampaignPart]:
             volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
             jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         )
+
+
+def _machine(dataset: Dataset) -> str:
+    """Return the only machine of the results, in words; empty for several and an unknown one."""
+    hosts = {host for opened in dataset.names.values() for host in opened.provenance.hosts}
+    words = {(host.cpu_model, counted_noun(host.cpus, "CPU"), host.os) for host in hosts}
+    return ", ".join(filter(None, *words)) if len(words) == 1 else ""
 
 
 def _imprecise(dataset: Dataset) -> list[str]:

@@ -64,7 +64,6 @@ _LIMITS = "volbench.plan.profile.limit_sources"  # loaded when used
 
 
 def _parse_audit_s(content: str) -> float:
-    """Return seconds of an audit."""
     seconds = parse_duration(content)
     if seconds < _MIN_AUDIT_S:
         raise InputError(
@@ -283,7 +282,6 @@ def _refuse_short_runs(profile: Profile) -> None:
 
 
 def _unpromised(plan: Campaign) -> Iterator[str]:
-    """Yield that volumes have no declared limit, so that nothing can be audited."""
     from volbench.model.campaign.host import LOCAL
     from volbench.present.report.report_text import first_names
 
@@ -302,7 +300,6 @@ def _unpromised(plan: Campaign) -> Iterator[str]:
 
 
 def _refuse_options_of_measuring() -> None:
-    """Refuse options that change nothing about campaigns that exist."""
     names = ("volume_type", "audit_s", "has_writes", "scratch_size", "settings")
     if option := given_option(*names):
         raise InputError(
@@ -347,7 +344,6 @@ def _ladders(jobs: Sequence[Job]) -> tuple[tuple[str, ...], ...]:
 
 
 def _show(folders: Sequence[str | Path], table_output: TableOutput) -> None:
-    """Print the page, and raise what the exit code says."""
     from volbench.analyse.compare.promised_limits import Outcome, latencies
     from volbench.api.many_campaigns import deliveries_of, open_campaigns
     from volbench.present.tables.audit_table import audit_notes, audit_table

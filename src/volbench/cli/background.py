@@ -63,6 +63,5 @@ def read_request() -> ResumeRequest:
 
 
 def _last_error(layout: Layout) -> str:
-    """Return the last error in the log of a controller."""
     lines = layout.controller_log.read_text(encoding="utf-8", errors="replace").splitlines()
     return next((line for line in reversed(lines) if line.startswith("volbench: ")), "see its log")

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.help_pages import VerbCommand
-from volbench.cli.options import (
-    CAMPAIGNS,
-    EXPECT,
-    JUNIT,
-    WHERE,
-    completed_by,
-    examples,
-    flag,
-)
+from volbench.cli.options import CAMPAIGNS, EXPECT, JUNIT, WHERE, completed_by, examples, flag
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import with_paths
-from volbench.errors import (
-    ArchiveError,
-    FindingsError,
-    InputError,
-    UndecidedError,
-    did_you_mean,
-)
+from volbench.errors import ArchiveError, FindingsError, InputError, UndecidedError, did_you_mean
 from volbench.units import counted_noun
 
 if TYPE_CHECKING:
-    from volbench.analyse.compare.expected_bounds import Verdict
+    from volbench.analyse.compare.expected_bounds import Answer, Verdict
     from volbench.ingest.run_files import Difference, Verification
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
+
+_FLEET = 4  # Hosts from which each rule has one line
 
 
 def _rule_names() -> list[str]:
@@ -80,14 +68,13 @@ def check(
     files: bool,
     table_output: TableOutput,
 ) -> None:
-    """List data-quality warnings of the campaigns in DIR..., with reasons and advice.
+    """Answer the expectations of the campaigns in DIR..., and list data-quality warnings.
 
     The rules: volbench help findings. A result marked invalid does not measure what it claims to; a
     warning means that it may be misleading; a note gives context.
 
-    With --expect, results are checked against expectations instead, and with --junit alone against
-    those of the profiles: each passes, fails or is undecided. The interval of the repeats decides.
-    Exits with 10 if an expectation fails, and with 11 if one is undecided.
+    Expectations of the profiles, or of --expect, pass, fail or are undecided: the interval of the
+    repeats decides. Exits with 10 if one fails, and with 11 if one is undecided.
 
     With --files, raw files are compared with their SHA-256 checksums, plan and journal with their
     signatures, and stored tables with the raw files. Exits with 7 if a file was changed or added,
@@ -119,12 +106,14 @@ def _list_warnings(
     *,
     is_strict: bool,
 ) -> None:
-    from volbench.api.many_campaigns import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns, states_expectations
     from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.findings_table import findings_table, findings_text
 
     wanted = _known_rules(rules)
-    opened = list(open_campaigns(*campaigns).names.values())
+    dataset = open_campaigns(*campaigns)
+    verdicts = dataset.expect() if states_expectations(dataset) and not wanted else []
+    opened = list(dataset.names.values())
     rows = [
         row
         for campaign in opened
@@ -135,17 +124,28 @@ def _list_warnings(
         note.state is RunState.FINISHED for campaign in opened for note in campaign.runs.values()
     )
     folder = campaigns if len(opened) == 1 else ()
+    is_fleet = any(len(each.campaign.hosts) >= _FLEET for each in opened)
+    table = findings_table(rows)
+    if verdicts:
+        from volbench.present.tables.expectations_table import expectations_table
+
+        if table_output.is_brief:
+            table_output.write(expectations_table(verdicts, is_brief=True))
+            click.echo()
+        answers = expectations_table(verdicts).records()
+        table = replace(table, document={"expectations": answers, "findings": table.records()})
     table_output.write(
-        findings_table(rows),
+        table,
         text=lambda width, colour: findings_text(
             [row | {"advice": with_paths(str(row["advice"]), folder)} for row in rows],
             runs=finished,
             width=width,
             colour=colour,
-            is_brief=not wanted,
+            detail="whole" if wanted else "line" if is_fleet else "brief",
             paths=shlex.join(map(str, campaigns)),
         ),
     )
+    refuse_unmet(verdicts)
     if is_strict:
         _fail_on_warnings(rows)
 
@@ -182,18 +182,22 @@ def refuse_unmet(verdicts: Sequence[Verdict]) -> None:
     if failed := answers.count(Answer.FAIL):
         raise FindingsError(
             f"{failed} of {counted_noun(len(answers), 'expectation')} failed",
-            hint="the first column has the answers",
+            hint=_named(verdicts, Answer.FAIL),
         )
     if undecided := answers.count(Answer.UNDECIDED):
         raise UndecidedError(
             f"{undecided} of {counted_noun(len(answers), 'expectation')}"
             f" {'is' if undecided == 1 else 'are'} undecided",
-            hint="the last column says what is missing",
+            hint=_named(verdicts, Answer.UNDECIDED),
         )
 
 
+def _named(verdicts: Sequence[Verdict], answer: Answer) -> str:
+    first = next(verdict for verdict in verdicts if verdict.answer is answer)
+    return ": ".join(filter(None, [first.expectation.text, first.reason]))
+
+
 def _known_rules(names: Sequence[str]) -> Collection[str]:
-    """Return the names of rules if all of them exist."""
     if not names:
         return ()
     known = _rule_names()
@@ -207,7 +211,6 @@ def _known_rules(names: Sequence[str]) -> Collection[str]:
 
 
 def _fail_on_warnings(rows: Sequence[Row]) -> None:
-    """Accept notes, and fail on anything more severe."""
     from volbench.model.results.finding import Severity
     from volbench.present.tables.findings_table import count_severities, counted
 
@@ -256,7 +259,6 @@ class _Checked:
 
 
 def _check_files(campaigns: Sequence[Path], table_output: TableOutput) -> None:
-    """Compare the files of campaigns with what was recorded."""
     from volbench.api.many_campaigns import campaign_folders
 
     checked = [_verify(folder) for path in campaigns for folder in campaign_folders(path)]

@@ -21,19 +21,8 @@ from volbench.cli.options import (
     option_group,
     split_names,
 )
-from volbench.cli.output import (
-    ChartFile,
-    TableOutput,
-    binary_output,
-    chart_options,
-    table_options,
-)
-from volbench.errors import (
-    ComparisonError,
-    InputError,
-    RegressionError,
-    UndecidedError,
-)
+from volbench.cli.output import ChartFile, TableOutput, binary_output, chart_options, table_options
+from volbench.errors import ComparisonError, InputError, RegressionError, UndecidedError
 from volbench.units import counted_noun, percent
 
 if TYPE_CHECKING:
@@ -66,8 +55,7 @@ def parse_share(text: str) -> float:
         value = math.nan
     if not 0 <= value < 100:
         raise InputError(
-            f"{text!r} must be a percentage from 0 to below 100",
-            hint="write it like 5%",
+            f"{text!r} must be a percentage from 0 to below 100", hint="write it like 5%"
         )
     return value / 100
 
@@ -175,7 +163,7 @@ def _fail_on_regression(comparison: Comparison) -> None:
     tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))
     unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
     for row in unsure:
-        why = row.shortage or f"it may be worse by {size_words(_worst_change(row))}"
+        why = row.words if row.shortage else f"it may be worse by {size_words(_worst_change(row))}"
         click.echo(
             f"not ruled out: a regression beyond {tolerance} % of {_comparison_label(row)}: {why}",
             err=True,
@@ -201,7 +189,6 @@ def _fail_on_regression(comparison: Comparison) -> None:
 
 
 def _detectable_changes(rows: list[Compared]) -> str:
-    """Return the smallest changes that comparisons without a verdict could have shown."""
     from volbench.analyse.compare.comparison_result import size_words
 
     sizes = [row.detectable for row in rows if not math.isnan(row.detectable)]
@@ -339,6 +326,4 @@ def trend(
 def _trend_sentence(trend: Trend) -> str:
     from volbench.present.tables.compare_table import measure_name, trend_words
 
-    by = "".join(f", {value}" for value in trend.by.values())
-    name = f"{trend.label}{by} {measure_name(trend.measure)}"
-    return f"{name}: {trend_words(trend)}"
+    return f"{trend.name} {measure_name(trend.measure)}: {trend_words(trend)}"

@@ -25,10 +25,7 @@ KEYS = {
     "results": "Folder in which new campaign folders are created.",
 }
 # Key to the verbs that have it, with the name of their parameter
-_VERBS = {
-    "inventory": {"run": "inventory"},
-    "prices": {"price": "file"},
-}
+_VERBS = {"inventory": {"run": "inventory"}, "prices": {"price": "file"}}
 _FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
 _PATHS = {"inventory", "results"}
 _TABLES = {"pod"}

@@ -104,7 +104,6 @@ def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]
 
 
 def _host_name(executor: Executor) -> str:
-    """Return the name of a machine in the plan, and its own."""
     from volbench.execute.agent.files import read_files
     from volbench.model.campaign.host import LOCAL
 

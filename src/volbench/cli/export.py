@@ -114,9 +114,10 @@ def _write_frame(
     opened: Dataset, name: str, choice: _Choice, *, kind: str, output: str, raw: bool
 ) -> None:
     """Write one frame; a short one as CSV without pandas, which takes longer to import than it."""
-    columns = choice.columns
-    is_plain = kind == "csv" and name in _SHORT and not opened.where and not choice.sort
-    rows = opened.rows(name) if is_plain else []
+    columns, is_plain = choice.columns, kind == "csv" and name in _SHORT and not opened.where
+    if name == "summary":
+        _note_shares(opened)
+    rows = _rows_with_marks(opened, name) if is_plain and not choice.sort else []
     if rows and all(each in rows[0] for each in columns):
         from volbench.present.tables.render_table import csv_text
 
@@ -132,6 +133,28 @@ def _write_frame(
         export_frame(frame, frame_name=name, format=kind, into=sink, raw=raw)
 
 
+def _note_shares(opened: Dataset) -> None:
+    from volbench.analyse.frames.run_options import beside
+
+    if count := sum(bool(note.run and beside(note.run)) for note in opened.runs.values()):
+        text = f"{count} rows are processes at the same time on one volume, each with a share"
+        click.echo(f"note: {text} of its rate; their sums: --frame aggregate", err=True)
+
+
+def _marks(opened: Dataset, name: str) -> dict[tuple[object, object], str]:
+    found: dict[tuple[object, object], dict[str, None]] = {}
+    for row in opened.rows("findings") if name == "summary" else ():
+        if row["severity"] == "invalid":
+            found.setdefault((row["campaign"], row["run"]), {})[str(row["rule"])] = None
+    return {run: ", ".join(rules) for run, rules in found.items()}
+
+
+def _rows_with_marks(opened: Dataset, name: str) -> list[dict[str, object]]:
+    rows, marks = opened.rows(name), _marks(opened, name)
+    marked = (row | {"invalid": marks.get((row["campaign"], row["run"]))} for row in rows)
+    return [*marked] if marks else rows
+
+
 def _frame_with(opened: Dataset, name: str, columns: Sequence[str]) -> pd.DataFrame:
     """Return a frame; the summary with options of fio, if a column is named that it lacks."""
     from volbench.model.frames.column_names import meaning_of
@@ -139,7 +162,10 @@ def _frame_with(opened: Dataset, name: str, columns: Sequence[str]) -> pd.DataFr
     frame = opened.frame(name)
     names = [*frame.columns]
     is_short = name == "summary" and not all(meaning_of(column, names) for column in columns)
-    return opened.summary(options=True) if is_short else frame
+    frame = opened.summary(options=True) if is_short else frame
+    if marks := _marks(opened, name):
+        frame["invalid"] = list(map(marks.get, zip(frame["campaign"], frame["run"], strict=True)))
+    return frame
 
 
 def _in_order(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
@@ -153,33 +179,24 @@ def _in_order(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
 def _selected_columns(
     frame: pd.DataFrame, *, name: str, columns: Sequence[str], kind: str
 ) -> pd.DataFrame:
-    """Return the named columns, or the default ones of the format."""
     from volbench.present.export.frame_export import TEXT_FORMATS, default_columns
 
     if columns:
         names = _named_columns(columns, [str(column) for column in frame.columns])
-        short = [name for column, name in zip(columns, names, strict=True) if column != name]
-        return _with_latency(frame, short)[[*names, *_kinds(frame, short)]]
-    return frame[default_columns(frame, frame_name=name)] if kind in TEXT_FORMATS else frame
+        pairs = zip(columns, names, strict=True)
+        return frame[[each for pair in pairs for each in _reported(frame, *pair)]]
+    chosen = default_columns(frame, frame_name=name)
+    chosen += [*{"invalid"}.intersection(frame.columns).difference(chosen)]
+    return frame[chosen] if kind in TEXT_FORMATS else frame
 
 
-def _kinds(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the column of the kind of latency, if a latency was named in short, such as p99."""
-    return ["latency"] if any(f"c{name}" in frame for name in names) else []
-
-
-def _with_latency(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """Return a frame whose latencies are those that tables show: completion where no other is.
-
-    The column ``latency`` says which: ``lat`` or ``clat``.
-    """
-    shown = frame.copy()
-    for name in names:
-        if f"c{name}" in frame:
-            kinds = frame[name].notna().map({True: "lat", False: "clat"})
-            shown["latency"] = kinds.where(frame[name].notna() | frame[f"c{name}"].notna())
-            shown[name] = frame[name].fillna(frame[f"c{name}"])
-    return shown
+def _reported(frame: pd.DataFrame, column: str, name: str) -> list[str]:
+    """Return the columns of a short name such as ``p99``: completion latency where no other is."""
+    completion = f"c{name}"
+    if column == name or completion not in frame:
+        return [name]
+    is_lacking = frame[name].isna() & frame[completion].notna()
+    return [*([] if is_lacking.all() else [name]), *([completion] if is_lacking.any() else [])]
 
 
 def _named_columns(columns: Sequence[str], names: Sequence[str]) -> list[str]:

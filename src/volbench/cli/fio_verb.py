@@ -77,7 +77,6 @@ def _with_settings(words: list[str], own: set[str]) -> Iterator[str]:
 
 
 def _value(option: Option, rest: list[str]) -> str:
-    """Return the value of an option from the next words; a flag alone is 1."""
     from volbench.model.profile.fio_options import OptionKind
 
     is_alone = not rest or rest[0].startswith("--")

@@ -85,7 +85,6 @@ class VerbCommand(click.Command):
 
 
 def _page_option(name: str) -> click.Option:
-    """Return the option that prints a page of the help and exits."""
 
     def print_page(context: click.Context, _option: click.Parameter, value: object) -> None:
         command = context.command

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -27,8 +27,8 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import repeat_known_hosts
-from volbench.errors import CampaignError, InputError
-from volbench.units import counted_noun, format_capacity
+from volbench.errors import CampaignError, InputError, RefusedError, VolbenchError
+from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     from volbench.api.campaign_drive import StartPolicy
@@ -187,25 +187,20 @@ class HostSelection:
 
 
 def _refuse_typo(text: str) -> None:
-    """Refuse a host that is a file here, and a file that is not there but is a host."""
     from volbench.plan.inventory import named_volume
 
-    path = text.rpartition("=")[2]
+    path, is_named = text.rpartition("=")[2], bool(named_volume(text))
     first, _, rest = path.partition("/")
-    if named_volume(text) and Path(path).exists():
-        hint = f"write ./{path} for the file"
-    elif not (named_volume(text) or Path(first).exists()) and ("@" in first or _is_host(first)):
+    hint = f"write ./{path} for the file"
+    if not (is_named or Path(first).exists()):
+        from volbench.execute.ssh.ssh_config import SshConfig
+
+        if "@" not in first and first not in SshConfig().names:
+            return
         hint = f"write {first}:/{rest} for the host, ./{path} for a new file"
-    else:
+    elif not (is_named and Path(path).exists()):
         return
     raise InputError(f"{path} may be a host or a file", hint=hint)
-
-
-def _is_host(name: str) -> bool:
-    """Return whether the configuration of ssh names a host."""
-    from volbench.execute.ssh.ssh_config import SshConfig
-
-    return name in SshConfig().names
 
 
 # Options that select hosts, as the keyword `where`
@@ -236,11 +231,14 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
         "volbench hosts --on root@vm1:/dev/sdb --on 'vm[2-9]:/data' --save fleet.yaml",
         "volbench hosts --inventory fleet.yaml",
         "volbench hosts --inventory fleet.yaml --list",
+        "volbench hosts --inventory fleet.yaml --clean",
     ),
 )
 @on_option("Volume to describe, of other hosts as for scp.")
 @flag("--cold", "Read a sample of each volume twice: is it cold, or was it never written?")
 @flag("--list", "Check the inventory and list its hosts; no connection is made.", "is_list")
+@flag("--clean", "End and remove what campaigns left on the hosts, once you have confirmed it.")
+@flag("--yes", "Skip the confirmation of --clean.")
 @click.option("--save", type=PATH, metavar="FILE", help="Write the hosts of --on as an inventory.")
 @schema_option("an inventory", "volbench.plan.inventory.host_document:json_schema")
 @table_options()
@@ -250,6 +248,8 @@ def hosts(
     *,
     cold: bool,
     is_list: bool,
+    clean: bool,
+    yes: bool,
     save: Path | None,
     table_output: TableOutput,
     where: HostSelection,
@@ -272,18 +272,41 @@ def hosts(
                 "--inventory surveys the volumes of its hosts, without --on and --cold",
                 hint="name volumes in the inventory; run volbench hosts --cold on the host itself",
             )
-        if is_list:
+        if clean:
+            _clean(where, yes=yes)
+        elif is_list:
             from volbench.present.tables.hosts_tables import hosts_table
 
             table_output.write(hosts_table(where.listed()))
         else:
             _show_survey(where, table_output)
         return
-    if is_list:
-        raise InputError("--list shows the hosts of an inventory", hint="add --inventory FILE")
+    if is_list or clean:
+        option = "--list shows" if is_list else "--clean cleans"
+        raise InputError(f"{option} the hosts of an inventory", hint="add --inventory FILE")
     if cold and not targets:
         raise InputError("--cold probes volumes, but none is named", hint="add --on TARGET")
     _show_machine(own, table_output, with_cold=cold)
+
+
+def _clean(where: HostSelection, *, yes: bool) -> None:
+    """End and remove what campaigns left on hosts in reach; their folders here may be lost."""
+    from volbench.engine.campaign.cleanup import left_on, remove_left
+    from volbench.engine.hosts.connected_host import raise_all
+    from volbench.execute.scheduler import on_each
+
+    with where.connected() as hosts:
+        found = on_each(hosts, left_on)
+        left = [each for own in found if not isinstance(own, VolbenchError) for each in own]
+        for each in left:
+            click.echo(f"{each.host.name}: {each.words}")
+        if left and not yes and not (sys.stdin.isatty() and click.confirm("Remove this?")):
+            raise RefusedError("nothing was removed", hint="to confirm, add --yes")
+        removed = on_each(left, remove_left)
+        for path in (path for paths in removed if isinstance(paths, list) for path in paths):
+            click.echo(f"note: {path} stays: something else is in it", err=True)
+        raise_all([*hosts, *(each.host for each in left)], [*found, *removed])
+    click.echo("no campaign is on the hosts", err=True)
 
 
 def _show_machine(targets: Sequence[str], table_output: TableOutput, *, with_cold: bool) -> None:
@@ -296,10 +319,11 @@ def _show_machine(targets: Sequence[str], table_output: TableOutput, *, with_col
     executor = LocalExecutor()
     host = probe_host(executor)
     looks = list(_looks(executor, targets, with_cold=with_cold))
-    document = {
-        "host": host.model_dump(mode="json"),
-        "volumes": [_host_record(facts, probed) for facts, probed in looks],
-    }
+    volumes = [facts.model_dump(mode="json") for facts, _ in looks]
+    for record, (_, probed) in zip(volumes, looks, strict=True):
+        if probed is not None:
+            record |= {"cold": probed.model_dump(mode="json")["cold"], "cold_reason": probed.reason}
+    document = {"host": host.model_dump(mode="json"), "volumes": volumes}
     machine = host.model_dump() | {"fio_defects": known_defects(host.fio_version)}
     shown = {facts.target: facts.model_dump() for facts, _ in looks} or {"this machine": machine}
     first, *more = (facts_table(*each, is_whole=table_output.is_wide) for each in shown.items())
@@ -311,7 +335,6 @@ def _show_machine(targets: Sequence[str], table_output: TableOutput, *, with_col
 def _looks(
     executor: Executor, targets: Sequence[str], *, with_cold: bool
 ) -> Iterator[tuple[VolumeFacts, Probed | None]]:
-    """Yield the facts of each target, and the result of the cold probe."""
     from volbench.engine.guard.volume_targets import find_volume, probe_volume
 
     for text in targets:
@@ -326,37 +349,33 @@ def _probe(executor: Executor, volume: Volume) -> Probed:
     from volbench.engine.conditioning.cold_probe import probe_cold
     from volbench.engine.hosts.host_facts import require_fio
     from volbench.engine.run.stop_request import StopRequest
+    from volbench.execute.local import probe_folder
     from volbench.store.layout import ProbeFolder
 
-    with TemporaryDirectory(prefix="volbench-probe-") as folder:
+    with probe_folder() as folder:
         return probe_cold(
             executor,
             volume,
-            ProbeFolder(Path(folder)),
+            ProbeFolder(folder),
             fio=require_fio(executor),
             stop=StopRequest(),
         )
 
 
-def _host_record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
-    record = facts.model_dump(mode="json")
-    if probed is not None:
-        record |= {
-            "cold": probed.model_dump(mode="json")["cold"],
-            "cold_reason": probed.reason,
-        }
-    return record
-
-
 def _show_survey(where: HostSelection, table_output: TableOutput) -> None:
     """Survey every host, print one table, and fail if a host cannot take part."""
     from volbench.engine.campaign.host_survey import shared_machines, shared_volumes, survey
+    from volbench.engine.hosts.connected_host import by_cause
     from volbench.model.profile.fio_defects import known_defects
-    from volbench.present.tables.hosts_tables import survey_table
+    from volbench.present.tables.hosts_tables import survey_row, survey_table
 
     with where.connected() as hosts:
         surveys = survey(hosts)
-    table_output.write(survey_table([*map(_row, surveys)], [*map(_survey_record, surveys)]))
+    is_folded = table_output.is_for_people
+    rows = [_row(each) for each in surveys if each.host or not is_folded]
+    silent = [(each.name, each.problem) for each in surveys if not each.host and is_folded]
+    rows += [survey_row(names, reason) for names, reason, _ in by_cause(silent)]
+    table_output.write(survey_table(rows, [*map(_survey_record, surveys)]))
     if table_output.is_for_people:
         for names in shared_machines(surveys):
             click.echo(f"note: {', '.join(names)} are the same machine", err=True)
@@ -368,9 +387,10 @@ def _show_survey(where: HostSelection, table_output: TableOutput) -> None:
     bad = [survey for survey in surveys if survey.problem or survey.volume_problems]
     if bad:
         hints = {survey.hint for survey in bad if survey.hint}
+        troubles = [(s.name, s.problem or next(iter(s.volume_problems.values()))) for s in bad]
         raise CampaignError(
             f"{len(bad)} of {counted_noun(len(surveys), 'host')} cannot take part: "
-            f"{', '.join(survey.name for survey in bad)}",
+            f"{', '.join(names for names, _, _ in by_cause(troubles))}",
             hint=hints.pop() if len(hints) == 1 else "see the table",
         )
 
@@ -387,21 +407,9 @@ def _survey_record(survey: HostSurvey) -> dict[str, object]:
 
 
 def _row(survey: HostSurvey) -> dict[str, str]:
-    """Return the cells of a surveyed host by heading."""
-    from volbench.present.tables.hosts_tables import clock_words, volume_words
+    from volbench.present.tables.hosts_tables import clock_words, survey_row
 
     problems = [survey.problem] if survey.problem else []
     problems += [f"{role}: {problem}" for role, problem in survey.volume_problems.items()]
-    cells = {}
-    if survey.host is not None:
-        memory, clock = survey.host.usable_memory_bytes, survey.clock
-        cells = {
-            "fio": survey.host.fio_version,
-            "kernel": survey.host.kernel,
-            "CPUs": str(survey.host.cpus),
-            "memory": "" if memory is None else format_capacity(memory),
-            "clock": "unknown" if clock is None else clock_words(clock.offset_s, clock.bound_s),
-            "volumes": "\n".join(volume_words(*pair) for pair in survey.volumes.items()),
-        }
-    unknown = dict.fromkeys(("fio", "kernel", "CPUs", "memory", "clock", "volumes"), "")
-    return {"host": survey.name, **unknown, **cells, "problem": "; ".join(problems)}
+    clock = "unknown" if (c := survey.clock) is None else clock_words(c.offset_s, c.bound_s)
+    return survey_row(survey.name, "; ".join(problems), survey.host, clock, survey.volumes)

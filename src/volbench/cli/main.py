@@ -28,19 +28,19 @@ from volbench.extension import Verb, extensions
 CORE_VERBS = {
     "Measure and compare": {
         "measure": Verb(
-            "volbench.cli.measure:measure", "Measure a workload on volumes, without a profile."
+            "volbench.cli.measure:measure", "Measure a workload: volbench measure --on /mnt/data"
         ),
         "run": Verb(
-            "volbench.cli.run:run", "Run profiles on volumes; results go into a campaign folder."
+            "volbench.cli.run:run", "Run a profile: volbench run quick --on /mnt/data -o results"
         ),
         "compare": Verb(
-            "volbench.cli.compare:compare", "Compare campaigns, with intervals and verdicts."
+            "volbench.cli.compare:compare", "Compare, with intervals: volbench compare before after"
         ),
-        "plot": Verb("volbench.cli.plot:plot", "Draw a chart of campaigns."),
+        "plot": Verb("volbench.cli.plot:plot", "Draw a chart: volbench plot iops results"),
         "report": Verb(
-            "volbench.cli.report:report", "Write the report of campaigns: one HTML file."
+            "volbench.cli.report:report", "Write one HTML page: volbench report results --open"
         ),
-        "show": Verb("volbench.cli.show:show", "Show results of campaigns as a table."),
+        "show": Verb("volbench.cli.show:show", "Show a table of results: volbench show results"),
     },
     "Campaigns": {
         "resume": Verb("volbench.cli.resume:resume", "Continue a campaign that was interrupted."),
@@ -97,7 +97,6 @@ _MAX_CHOICES = 12
 
 
 def _with_extensions(groups: Mapping[str, Mapping[str, Verb]]) -> dict[str, dict[str, Verb]]:
-    """Return the verbs by heading, with the verbs of extensions in their places."""
     listed = {heading: list(verbs.items()) for heading, verbs in groups.items()}
     names = {name for verbs in groups.values() for name in verbs}
     for extension in extensions():
@@ -183,6 +182,9 @@ def _run(given: list[str]) -> NoReturn:
         configuration = {}
         is_verb = given and not given[0].startswith("-")
         if is_verb and not {"-h", "--help"} & {*given}:
+            from volbench.execute.stuck_calls import report_stuck_calls
+
+            report_stuck_calls()
             configuration = read_configuration()
             _check_temporary_folder()
         cli.main(
@@ -246,7 +248,6 @@ def _help_page(names: Sequence[str]) -> str:
 
 
 def _print_origin(error: VolbenchError) -> None:
-    """Print where an error arose, without secrets."""
     import traceback
 
     from volbench.model.profile.secret_values import mask_text
@@ -279,7 +280,6 @@ def _number_message(message: str) -> str:
 
 
 def _message(error: click.ClickException) -> str:
-    """Return the message of a usage error in the style of volbench's own errors."""
     if isinstance(error, NoSuchOption):
         return f"no such option {error.option_name!r}"
     is_unknown = isinstance(error, NoSuchCommand)
@@ -391,7 +391,6 @@ def _choices(kind: click.Choice[Any]) -> str:
 
 
 def _fail(error: VolbenchError) -> NoReturn:
-    """Print an error with its hint, and exit with its code."""
     from volbench.model.profile.secret_values import mask_text
     from volbench.present.formatting import printable
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
-from volbench.api.measured_workloads import Workloads, measured_profile, roles_of, volumes_on
+from volbench.api.measured_workloads import (
+    MEASURE,
+    Workloads,
+    measured_profile,
+    roles_of,
+    volumes_on,
+)
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fio_verb import FioVerb
@@ -31,22 +33,17 @@ from volbench.cli.output import (
     TableOutput,
     default_campaign_folder,
     recorded_command,
-    report_folder,
     table_options,
 )
-from volbench.cli.results import reported_errors
+from volbench.cli.results import reported_errors, say_closing
 from volbench.cli.start import StartOptions, carry_out, start_options
 from volbench.errors import InputError
 from volbench.model.profile.secret_values import mask_text
 from volbench.present.formatting import printable
 from volbench.units import parse_duration, parse_size
 
-if TYPE_CHECKING:
-    from volbench.api.many_campaigns import Dataset
-
 
 def _parse_runtime(text: str) -> float:
-    """Return seconds of a runtime."""
     seconds = parse_duration(text)
     if seconds < 1:
         raise InputError(f"{text} is shorter than a second", hint="write it like --runtime 10s")
@@ -64,10 +61,7 @@ _WORKLOADS = option_group(
     "workloads",
     Workloads,
     names_option(
-        "--rw",
-        "patterns",
-        metavar="PATTERN,...",
-        text="Access patterns.  [default: randread]",
+        "--rw", "patterns", metavar="PATTERN,...", text="Access patterns.  [default: randread]"
     ),
     names_option("--bs", "block_sizes", metavar="SIZE,...", text="Block sizes.  [default: 4k]"),
     names_option(
@@ -106,6 +100,13 @@ _WORKLOADS = option_group(
         show_default=True,
         metavar="N",
         help="Runs of each combination; 3 or more give confidence intervals.",
+    ),
+    click.option(
+        "--within",
+        multiple=True,
+        metavar="METRIC<BOUND",
+        help="Find the highest rate that keeps a bound on a latency, such as 'p99 < 5ms', in at "
+        "most 12 runs; repeatable.",
     ),
 )
 
@@ -148,6 +149,10 @@ def measure(
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     Other options of fio, such as --direct 0, hold in each run. A command: volbench run -- fio.
     """
+    source = click.get_current_context().get_parameter_source("repeat")
+    if workloads.within and source is ParameterSource.COMMANDLINE:
+        message = "--within repeats the rate that it finds, and the one above it"
+        raise InputError(message, hint="leave out --repeat")
     where, own_targets = replace(where, takes_turns=True).on(targets)
     roles_of(own_targets)  # refuses a role before anything is said
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
@@ -163,7 +168,7 @@ def measure(
         request = CampaignRequest(
             profiles=with_expected((profile,), [*map(parse_expectation, expectations)]),
             targets=roles if own_targets else {},
-            into=start.output or default_campaign_folder("measure"),
+            into=start.output or default_campaign_folder(MEASURE),
             terms=Terms(
                 consent=start.consent, command=recorded_command(roles.values(), start.output)
             ),
@@ -172,31 +177,6 @@ def measure(
             hosts, request, start=start, table_output=table_output, host_keys=where.host_keys
         )
     if ended is not None:
-        from volbench.api.many_campaigns import open_campaigns
-        from volbench.present.terminal.conclusion import conclusion
-
-        opened = open_campaigns(ended.layout.root)
-        for line in conclusion(
-            opened,
-            folder=ended.layout.root,
-            expected=ended.verdicts,
-            has_answer=not table_output.is_for_people,
-        ):
-            table_output.note(line)
-        try:
-            for picture in _pictures(opened):
-                table_output.note(f"Chart: {picture}")
-        except InputError as error:  # no matplotlib: what was measured is as good without
-            table_output.note(f"No chart: {error}")
+        say_closing(ended.layout, table_output, expected=ended.verdicts)
         with reported_errors(table_output):
             refuse_unmet(ended.verdicts)
-
-
-def _pictures(opened: Dataset) -> Iterator[Path]:
-    """Draw the chart that answers first into the report folder; yield its path."""
-    from volbench.api.many_campaigns import plot_frame
-    from volbench.api.notebook import Chart
-    from volbench.present.report.lead_charts import report_plots
-
-    for plot in islice(report_plots(partial(plot_frame, opened)), 1):
-        yield Chart(plot).save(report_folder(opened) / f"{plot.name}.svg")

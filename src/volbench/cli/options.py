@@ -189,20 +189,12 @@ def on_option(
 
 
 def flag(name: str, text: str, keyword: str = "") -> Decorator:
-    """Return an option without a value.
-
-    Args:
-        name: such as ``--json``.
-    """
+    """Return an option without a value, such as ``--json``."""
     return click.option(name, *([keyword] if keyword else []), is_flag=True, help=text)
 
 
 def names_option(name: str, keyword: str, *, text: str, metavar: str = "COLUMN,...") -> Decorator:
-    """Return an option that takes names separated by commas, as a tuple.
-
-    Args:
-        name: such as ``--by``.
-    """
+    """Return an option that takes names separated by commas, such as ``--by``, as a tuple."""
 
     def parse(value: str) -> tuple[str, ...]:
         names = split_names(value)
@@ -266,7 +258,6 @@ def campaigns_argument(metavar: str = "DIR...", *, required: bool = True) -> Dec
 def _or_newest(
     context: click.Context, argument: click.Parameter, paths: tuple[Path, ...]
 ) -> tuple[Path, ...]:
-    """Return the paths that are named, or else the newest campaign here."""
     if paths or context.resilient_parsing:
         return paths
     if newest := newest_campaign():
@@ -287,15 +278,12 @@ CAMPAIGNS = click.argument(
 )
 
 NEW_CAMPAIGN = output_option(
-    type=PATH,
-    metavar="DIR",
-    help="New campaign folder. Default: volbench-results/NAME-TIME.",
+    type=PATH, metavar="DIR", help="New campaign folder. Default: volbench-results/NAME-TIME."
 )
 
 
 ALLOW_EXEC = headed(
-    "Safety",
-    flag("--allow-exec", "Accept options that run programs or leave the run's folder."),
+    "Safety", flag("--allow-exec", "Accept options that run programs or leave the run's folder.")
 )
 
 
@@ -353,10 +341,7 @@ def settings_options(*options: Decorator) -> Decorator:
     return option_group("execution", settings, *options, heading="Execution")
 
 
-DETACH = flag(
-    "--detach",
-    "Run in the background; follow it with volbench status DIR --follow.",
-)
+DETACH = flag("--detach", "Run in the background; follow it with volbench status DIR --follow.")
 
 
 def _endpoint(text: str) -> str:

@@ -39,6 +39,7 @@ _OPTIONS = {
     "--output chart.svg": ("--svg",),
     "--repeat": ("--repeats", "--runs", "-n"),
     "--runtime 10s": ("--duration", "--time", "-t"),
+    "volbench report DIR --open": ("--browser", "--open"),
     "--set repeat.until=5%": ("--until", "--within"),
 }
 # Similarity from which an option is taken for a misspelt one: --detach is not --iodepth.

@@ -112,11 +112,7 @@ def default_campaign_folder(name: str) -> Path:
 
 
 def report_folder(dataset: Dataset) -> Path:
-    """Return the report folder of the first campaign, created if it is missing.
-
-    Raises:
-        RefusedError: root would write into a campaign of another user.
-    """
+    """Return the report folder of the first campaign, created if it is missing."""
     from volbench.store.held_folder import refuse_foreign
 
     opened = next(iter(dataset.names.values()))
@@ -243,10 +239,7 @@ class TableOutput:
 
 
 def table_options(
-    *more_formats: str,
-    has_output: bool = True,
-    has_events: bool = False,
-    has_order: bool = False,
+    *more_formats: str, has_output: bool = True, has_events: bool = False, has_order: bool = False
 ) -> Decorator:
     """Return a decorator that gives a verb the options of tables, as one keyword, `table_output`.
 
@@ -272,10 +265,7 @@ def table_options(
         "table_output",
         partial(TableOutput, more_formats=more_formats),
         click.option(
-            "--format",
-            "format_name",
-            type=click.Choice([*_FORMATS, *more_formats]),
-            help=default,
+            "--format", "format_name", type=click.Choice([*_FORMATS, *more_formats]), help=default
         ),
         flag("--json", "Short for --format json.", "as_json"),
         *([output] if has_output else []),
@@ -324,7 +314,6 @@ def chart_options(shows: str) -> Decorator:
 
 
 def _checked(context: click.Context, option: click.Parameter, chart: str | None) -> str | None:
-    """Refuse other file types before anything is read."""
     del context, option
     if chart is not None:
         _picture_format(chart)
@@ -332,7 +321,6 @@ def _checked(context: click.Context, option: click.Parameter, chart: str | None)
 
 
 def _picture_format(chart: str) -> str:
-    """Return the format of a picture by the ending of its file."""
     image = Path(chart).suffix.removeprefix(".").lower()
     if image not in PICTURE_FORMATS:
         raise InputError(

@@ -27,13 +27,7 @@ from volbench.cli.options import (
 from volbench.cli.output import binary_output, report_folder
 from volbench.errors import InputError, quoted
 from volbench.present.plots.colour_themes import THEMES
-from volbench.present.plots.kinds import (
-    KINDS,
-    RESPONSES,
-    STATISTICS,
-    VIEWS,
-    Choice,
-)
+from volbench.present.plots.kinds import KINDS, RESPONSES, STATISTICS, VIEWS, Choice
 from volbench.present.renderers import CHART_FORMATS, format_of
 
 if TYPE_CHECKING:
@@ -116,11 +110,7 @@ class ChartOutput:
             self._write_numbers(plot, self.numbers)
 
     def write_page(self, plots: Sequence[Plot], *, folder: Path, name: str) -> None:
-        """Write one page with interactive charts, and their numbers if they are wanted.
-
-        Args:
-            folder: where it goes if no other place is named.
-        """
+        """Write one page with interactive charts, and their numbers if they are wanted."""
         from volbench.present.renderers.interactive import chart_page
 
         first, stem = plots[0], plots[0].name if len(plots) == 1 else "charts"
@@ -141,7 +131,6 @@ class ChartOutput:
 
 
 def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
-    """Print every kind with its content and its requirements, and exit."""
     del option
     if value and not context.resilient_parsing:
         width = shutil.get_terminal_size().columns
@@ -335,7 +324,6 @@ def plot(
 
 
 def _choice_part(choice: Choice) -> str:
-    """Return what was chosen as part of a file name."""
     named = {"by": choice.by, "x": [choice.x], "panels": choice.panels, "as": [choice.view]}
     parts = ["-".join([word, *values]) for word, values in named.items() if any(values)]
     relative = f"relative-to-{_file_part(choice.relative_to)}" if choice.relative_to else ""

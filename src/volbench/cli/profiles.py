@@ -104,7 +104,8 @@ def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
         )
     volumes = {role: _volume(role, places[role]) for role in roles}
     terms = Terms(name=profile.name, seed=profile.seed or 0)
-    once = profile.model_copy(update={"rounds": None, "repeats": Repeat()})
+    jobs = tuple(job.model_copy(update={"within": ()}) for job in profile.jobs)
+    once = profile.model_copy(update={"rounds": None, "repeats": Repeat(), "jobs": jobs})
     return expand([once], volumes, terms)
 
 
@@ -120,6 +121,14 @@ def render_profile(
 
 
 def _volume(role: str, target: str) -> Volume:
+    from volbench.engine.guard.volume_targets import joined_volume
+    from volbench.model.campaign.target_paths import paths_of
+
+    paths = paths_of(target)
+    return joined_volume([_single_volume(role, path, of=len(paths)) for path in paths])
+
+
+def _single_volume(role: str, target: str, *, of: int) -> Volume:
     from volbench.fio.jobs.job_syntax import is_device
     from volbench.model.campaign.planned_run import Volume, VolumeKind
     from volbench.model.profile.secret_values import mask_text
@@ -129,7 +138,7 @@ def _volume(role: str, target: str) -> Volume:
     path = Path(target)
     if is_device(target):
         kind = VolumeKind.DEVICE
-    elif path.is_file():
+    elif path.is_file() or of > 1:
         kind = VolumeKind.FILE
     else:
         kind = VolumeKind.DIRECTORY

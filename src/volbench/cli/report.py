@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +11,7 @@ import click
 
 from volbench.cli.options import CAMPAIGNS, examples, output_option
 from volbench.cli.output import binary_output, report_folder
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
@@ -26,10 +28,9 @@ if TYPE_CHECKING:
     "Needed for several campaigns.",
 )
 @click.option("--title", help="Title of the page.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
 def report(
-    campaigns: tuple[str | Path, ...],
-    output: str | None,
-    title: str | None,
+    campaigns: tuple[str | Path, ...], output: str | None, title: str | None, *, is_opened: bool
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
@@ -48,6 +49,17 @@ def report(
     page = report_page(dataset, title=title)
     with binary_output(target, default_name="index.html") as sink:
         sink.write(page.encode())
+    if is_opened and target != "-":
+        _open(Path(target))
+
+
+def _open(path: Path) -> None:
+    """Show a page in the browser of the desktop; without a desktop, print how to see it."""
+    page = path / "index.html" if path.is_dir() else path
+    # Without any of these webbrowser starts browsers for terminals
+    is_desktop = any(map(os.environ.get, ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")))
+    if not is_desktop or not webbrowser.open(page.absolute().as_uri()):
+        click.echo(f"note: no browser here; on a desktop: xdg-open {quoted(page)}", err=True)
 
 
 def _default_place(dataset: Dataset) -> str:

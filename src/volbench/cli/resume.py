@@ -26,7 +26,7 @@ from volbench.cli.options import (
     settings_options,
 )
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.results import reported_errors, show_results
+from volbench.cli.results import reported_errors, say_closing, show_results
 from volbench.cli.start import execute
 from volbench.cli.verb_groups import repeat_known_hosts
 
@@ -138,13 +138,13 @@ def resume(
                 table_output=table_output,
                 listeners_of=listeners_of,
             )
+            say_closing(stored.layout, table_output, expected=verdicts)
             refuse_unmet(verdicts)
         if not may_go_on:
             reached.raise_absent(stored.plan, read_history(stored.layout.journal).states)
 
 
 def _give_up(host: str, root: Path) -> None:
-    """Record that a host is gone for good, without contacting it."""
     from volbench.engine.campaign.cleanup import forget_host
     from volbench.present.terminal.listeners import listener_for
     from volbench.store.consent import read_own_campaign
@@ -157,11 +157,11 @@ def _give_up(host: str, root: Path) -> None:
 
 def _show_end(stored: Continuation, table_output: TableOutput) -> None:
     """Print the results of a campaign that holds nothing on its hosts; no host is contacted."""
-    from volbench.engine.campaign.campaign_engine import check_finished, has_made_hosts, outcome_of
+    from volbench.engine.campaign.campaign_engine import check_finished, outcome_of
 
     with reported_errors(table_output):
         verdicts = show_results(stored.layout, table_output)
-        plan, root = stored.plan, stored.layout.root
-        end, are_kept = outcome_of(plan, stored.history.states), not has_made_hosts(plan)
-        check_finished(end, root, total=len(plan.runs), are_hosts_kept=are_kept)
+        say_closing(stored.layout, table_output, expected=verdicts)
+        end = outcome_of(stored.plan, stored.history.states)
+        check_finished(end, stored.layout.root, stored.plan)
         refuse_unmet(verdicts)

@@ -39,7 +39,7 @@ from volbench.cli.output import (
 from volbench.cli.profiles import texts_of
 from volbench.cli.results import reported_errors, say_closing
 from volbench.cli.start import StartOptions, carry_out, start_options
-from volbench.errors import InputError, quoted
+from volbench.errors import InputError, RefusedError, quoted
 from volbench.store.layout import FIO_OUTPUT, Layout
 from volbench.units import parse_size
 
@@ -97,10 +97,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
 @SETTINGS
 @SECTION
 @click.option(
-    "--repeat",
-    type=click.IntRange(1, 10_000),
-    metavar="N",
-    help="Run the measured jobs N times.",
+    "--repeat", type=click.IntRange(1, 10_000), metavar="N", help="Run the measured jobs N times."
 )
 @click.option(
     "--client-counts",
@@ -152,6 +149,12 @@ def run(
 
     say_what_is_configured()
     executor, allow_exec, placement = LocalExecutor(), start.allow_exec, start.added.placement
+    copies = json_outputs(executor, profiles)
+    if taken := next(filter(_is_taken, copies), None):
+        raise RefusedError(
+            f"{taken} exists and is not empty: fio's result would replace it",
+            hint="choose another name for --output of fio, or remove the file",
+        )
     sources = texts_of(
         executor,
         profiles,
@@ -204,18 +207,21 @@ def run(
         )
     if ended is not None:
         say_closing(ended.layout, table_output)
-        for path in json_outputs(executor, profiles):
+        for path in copies:
             _copy_result(ended.layout, path)
         with reported_errors(table_output):
             refuse_unmet(ended.verdicts)
 
 
+def _is_taken(path: Path) -> bool:
+    return not path.is_relative_to("/dev") and path.is_file() and path.stat().st_size > 0
+
+
 def _copy_result(layout: Layout, path: Path) -> None:
-    """Copy fio's result to where a command wanted it, if it is one."""
     from volbench.store.atomic_files import write_output
 
     found = sorted(layout.root.glob(f"runs/*/{FIO_OUTPUT}"))
-    if len(found) == 1:
+    if len(found) == 1 and not _is_taken(path):
         write_output(path, found[0].read_bytes())
         click.echo(f"written: {path}", err=True)
     else:
@@ -226,7 +232,6 @@ def _copy_result(layout: Layout, path: Path) -> None:
 def _targets(
     named: Mapping[str, Sequence[str]], arms: Mapping[str, Mapping[str, str]]
 ) -> dict[str, str]:
-    """Return role to target, the role of each arm with its own."""
     roles = {role: list(arms[role].values()) if role in arms else [role] for role in named}
     return {
         own: target
@@ -374,9 +379,7 @@ def warmup(
         targets=named,
         into=start.output or default_campaign_folder("warmup"),
         terms=Terms(
-            on_error=OnError.STOP,
-            consent=start.consent,
-            command=recorded_command((), start.output),
+            on_error=OnError.STOP, consent=start.consent, command=recorded_command((), start.output)
         ),
     )
     with where.connected() as hosts:

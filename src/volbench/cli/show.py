@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volbench.cli.options import (
-    CAMPAIGNS,
-    WHERE,
-    examples,
-    flag,
-    names_option,
-)
+from volbench.cli.options import CAMPAIGNS, WHERE, examples, flag, names_option
 from volbench.cli.output import TableOutput, table_options
 from volbench.errors import InputError
 
@@ -87,6 +81,8 @@ def _show_results(opened: Dataset, table_output: TableOutput, *, by: Sequence[st
     table_output.write(*tables, lead=[] if by else list(_answers(opened, is_brief=is_brief)))
     if table_output.format in {"json", "csv"}:
         return
+    for sentence in opened.sentences:
+        table_output.note(sentence)
     for data in opened.names.values():
         if not data.is_cached and (notice := came_from(data.campaign)):
             click.echo(notice, err=True)
@@ -97,7 +93,6 @@ def _show_results(opened: Dataset, table_output: TableOutput, *, by: Sequence[st
 
 
 def _answers(opened: Dataset, *, is_brief: bool) -> Iterator[Table[Any]]:
-    """Yield the answers to the expectations of the profiles, if there are any."""
     from volbench.api.many_campaigns import states_expectations
 
     if states_expectations(opened):
@@ -126,7 +121,6 @@ def _show_design(opened: Dataset, table_output: TableOutput) -> None:
 
 
 def _show_rounds(opened: Dataset, table_output: TableOutput) -> None:
-    """Print the determination of steady state, and the results over its window."""
     from volbench.present.tables.rounds_table import rounds_tables
 
     tables = rounds_tables(
@@ -141,7 +135,6 @@ def _show_rounds(opened: Dataset, table_output: TableOutput) -> None:
 
 
 def _show_use(opened: Dataset, table_output: TableOutput) -> None:
-    """Print utilization, saturation and errors of the device beside each run."""
     from volbench.analyse.bottleneck.use_method import use_rows
     from volbench.present.formatting import records
     from volbench.present.tables.use_table import use_table
@@ -157,7 +150,6 @@ def _show_use(opened: Dataset, table_output: TableOutput) -> None:
 
 
 def _show_processes(opened: Dataset, table_output: TableOutput) -> None:
-    """Print which processes of watched hosts caused how many bytes."""
     from volbench.present.tables.processes_table import processes_table
 
     table_output.write(processes_table(opened.frame("processes")))

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.additions import Additions, additions
-from volbench.cli.confirmation import (
-    ask_secrets,
-    confirm_destruction,
-    confirm_length,
-    print_notes,
-)
+from volbench.cli.confirmation import ask_secrets, confirm_destruction, confirm_length, print_notes
 from volbench.cli.fio_verb import say_overrides
 from volbench.cli.options import (
     ALLOW_DESTROY,
@@ -160,6 +155,7 @@ def carry_out(
 
 def show_plan(prepared: Prepared, table_output: TableOutput) -> None:
     """Print what would run, in order, with duration and bytes where known."""
+    from volbench.engine.campaign.campaign_engine import left_out
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table
     from volbench.present.terminal.campaign_text import estimate_words
@@ -168,8 +164,8 @@ def show_plan(prepared: Prepared, table_output: TableOutput) -> None:
     expected = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
     is_brief = table_output.is_brief and not table_output.is_wide
     table_output.write(runs_table(prepared.campaign, expected_s=expected, is_brief=is_brief))
-    for absent in prepared.campaign.absent:
-        click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
+    for words in left_out(prepared.campaign.absent):
+        click.echo(words, err=True)
     print_notes(prepared)
     table_output.note(estimate_words(prepared.estimate))
 
@@ -184,12 +180,9 @@ def execute(
     listeners_of: ListenersOf,
     has_answer: bool = False,
 ) -> Sequence[Verdict]:
-    """Run a campaign with progress on standard error and its results on standard output.
+    """Run a campaign with its progress and results, and return its profiles' answers.
 
     When the terminal is closed (SIGHUP) it goes on without one, and prints to its log.
-
-    Returns:
-        The answers to the expectations of its profiles.
     """
     from volbench.api import campaign_drive
     from volbench.engine.run.stop_request import stop_on_signals

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
@@ -16,12 +17,7 @@ import click
 from volbench.cli.additions import Additions, additions
 from volbench.cli.configuration import campaigns_here, results_folder
 from volbench.cli.help_pages import VerbCommand
-from volbench.cli.hosts import (
-    HOST_KEYS,
-    LIMIT,
-    OWN_POLICY,
-    connect,
-)
+from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect
 from volbench.cli.options import examples, flag, given_option
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import name_campaign
@@ -40,6 +36,7 @@ if TYPE_CHECKING:
     from volbench.api.one_campaign import CampaignData
     from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.planned_run import Campaign, Run, RunState
+    from volbench.present.tables.hosts_tables import ClientStatus
     from volbench.present.tables.table import Table
     from volbench.store.layout import Layout
 
@@ -96,9 +93,10 @@ def status(
     if folder is None or not Layout(folder).campaign.exists():
         if follow or clean:
             option = "--follow" if follow else "--clean"
+            where = "" if folder is None else f", which {folder} is not"
             raise InputError(
-                f"{folder or 'no folder'} is not a campaign; {option} needs one",
-                hint="volbench status lists the campaigns here",
+                f"{option} needs the folder of a campaign{where}",
+                hint="volbench status lists the campaigns here; name one before the option",
             )
         from volbench.api.many_campaigns import campaign_folders
 
@@ -116,7 +114,6 @@ def status(
 
 
 def _refuse_other_options(*, clean: bool) -> None:
-    """Refuse options that only --clean uses."""
     names = ("limits", "policy", "forks", "known_hosts", "accept_new")
     if not clean and (option := given_option(*names)):
         raise InputError(
@@ -126,11 +123,7 @@ def _refuse_other_options(*, clean: bool) -> None:
 
 
 def _known_campaigns(paths: Iterable[Path]) -> Table[Mapping[str, object]]:
-    """Return a row for each campaign, the latest first.
-
-    Columns: date (UTC), profiles, targets, the median of the first workload without its invalid
-    runs (the range, if its repeats differ twofold), and the number of runs with warnings.
-    """
+    """Return a row for each campaign, the latest first, with the answer to its first workload."""
     from volbench.present.tables.table import text_table
     from volbench.store.archive import read_campaign
 
@@ -154,7 +147,6 @@ def _known_campaigns(paths: Iterable[Path]) -> Table[Mapping[str, object]]:
 
 
 def _campaign_row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
-    """Return a campaign with its answer, or why it cannot be read."""
     from volbench.api.one_campaign import campaign_data
 
     if isinstance(plan, VolbenchError):
@@ -172,7 +164,6 @@ def _campaign_row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
 
 
 def _result(data: CampaignData) -> dict[str, str]:
-    """Return the answer of a campaign and its number of runs with warnings."""
     from volbench.model.campaign.planned_run import RunState
     from volbench.model.profile.profile_model import Phase
     from volbench.model.results.finding import Severity
@@ -206,30 +197,27 @@ def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
         key = tuple(row[name] for name in ("volume", "job", "group", "direction"))
         workloads.setdefault(key, []).append(row)
     for (_, job, _, direction), repeats in workloads.items():
-        for column, show in (("iops", _iops), ("bw_bytes_per_s", format_rate)):
+        for column, show in (("iops", format_count), ("bw_bytes_per_s", format_rate)):
             values = [value for row in repeats if isinstance(value := row[column], float)]
             if values:
                 low, high = min(values), max(values)
                 is_unlike = high >= MIN_REPEAT_RATIO * low
                 rate = f"{show(low)} to {show(high)}" if is_unlike else show(median(values))
-                yield f"{job} {direction}: {rate}"
+                yield f"{job} {direction}: {rate}{' IOPS' if column == 'iops' else ''}"
                 break
 
 
-def _iops(rate: float) -> str:
-    return f"{format_count(rate)} IOPS"
-
-
 def _show_progress(campaign: Path, table_output: TableOutput) -> None:
-    """Show the progress of each client, and whether a controller runs."""
+    from volbench.engine.campaign.campaign_engine import left_out
     from volbench.ingest.run_files import read_status
+    from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.hosts_tables import ClientStatus, status_table
     from volbench.present.tables.summary_table import damage_notes
     from volbench.store.archive import is_held, read_campaign
     from volbench.store.journal import read_history
 
     layout, archive = read_campaign(campaign)
-    history = read_history(layout.journal)
+    history, is_running = read_history(layout.journal), is_held(layout)
     clients: dict[tuple[str, int], ClientStatus] = {}
     damaged: dict[str, str] = {}
     for run in archive.campaign.runs:
@@ -237,12 +225,20 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
             read_status(layout.run(run.id))
         except OutputError as error:
             damaged[run.id] = error.message.removeprefix(f"{layout.run(run.id).path}/")
-        client = clients.setdefault((run.host, run.client), ClientStatus(run.host, run.client))
-        client.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
+        silent_utc = history.silent.get(run.host, "") if is_running else ""
+        status = ClientStatus(run.host, run.client, silent_utc=silent_utc)
+        client, state = (
+            clients.setdefault((run.host, run.client), status),
+            history.states.get(run.id),
+        )
+        if state is RunState.RUNNING and not is_running:
+            state = RunState.INTERRUPTED
+        client.add(run.id, state, history.processes.get(run.id, {}))
     left = _runs_left(archive.campaign, history.states)
-    is_running = is_held(layout)
-    controller = ["finished"] if not left else [_running_words(archive.campaign, left)] * is_running
-    notes = [*controller, *damage_notes(damaged)]
+    controller = [] if left else ["finished"]
+    if left and is_running:
+        controller = [_running_words(archive.campaign, left, clients.values())]
+    notes = [*controller, *left_out(archive.campaign.absent), *damage_notes(damaged)]
     table_output.write(status_table(list(clients.values()), notes=notes))
     if left and not is_running:
         raise CampaignError(
@@ -252,7 +248,6 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
 
 
 def _runs_left(plan: Campaign, states: Mapping[str, RunState]) -> list[Run]:
-    """Return the runs of a plan that have not ended."""
     known = ((run, states.get(run.id)) for run in plan.runs if not run.imported)
     return [run for run, state in known if state is None or not state.is_settled]
 
@@ -261,13 +256,20 @@ def _of_all(plan: Campaign, left: Sequence[Run]) -> str:
     return f"{len(left)} of {counted_noun(len(plan.runs), 'run')}"
 
 
-def _running_words(plan: Campaign, left: Sequence[Run]) -> str:
+def _running_words(plan: Campaign, left: Sequence[Run], clients: Iterable[ClientStatus]) -> str:
     """Return how much of a campaign that is running is left, and how long that takes."""
     from volbench.plan.expansion.estimate import estimate
 
+    words = f"running: {_of_all(plan, left)} left"
+    if silent := {each.host for each in clients if each.silent_utc and each.running}:
+        return f"{words}; it waits for {', '.join(sorted(silent))}, for an unknown time"
     left_s = estimate(plan.model_copy(update={"runs": tuple(left)})).total_s
-    time_left = "" if left_s is None else f", at most {format_duration(round(left_s))}"
-    return f"running: {_of_all(plan, left)} left{time_left}"
+    if left_s is None:
+        return words
+    since_utc = min((each.since_utc for each in clients if each.running), default="")
+    if since_utc:
+        left_s -= time.time() - datetime.fromisoformat(since_utc).timestamp()
+    return f"{words}, {f'about {format_duration(round(left_s))}' if left_s >= 1 else 'overdue'}"
 
 
 def _follow(campaign: Path) -> None:
@@ -298,7 +300,6 @@ def _follow(campaign: Path) -> None:
 
 
 def _print_log(layout: Layout) -> None:
-    """Print the end of a controller's log, and follow it until the controller ends."""
     from volbench.store.archive import is_held
 
     with layout.controller_log.open("rb") as log:

@@ -126,7 +126,6 @@ def is_quiet() -> bool:
 
 @contextmanager
 def _cost_shown() -> Iterator[None]:
-    """Show what libraries log, and in the end the cost of the verb."""
     import logging
     import resource
 

@@ -28,11 +28,7 @@ _FIO_TIMEOUT_S = 10  # `fio --version` on a hung network filesystem. Noticed by:
 
 def environment_text() -> str:
     """Return the environment for a bug report, secrets masked: a section for each subject."""
-    sections = {
-        "versions": _versions(),
-        "system": _system(),
-        "configuration": _configuration(),
-    }
+    sections = {"versions": _versions(), "system": _system(), "configuration": _configuration()}
     lines = [
         f"\n{title}:\n" + "\n".join(f"  {key}: {text}" for key, text in entries)
         for title, entries in sections.items()

@@ -15,13 +15,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import NoReturn, ParamSpec, TypeVar
 
-from volbench.errors import (
-    DeadlineError,
-    RefusedError,
-    TransportError,
-    VolbenchError,
-    unwritten,
-)
+from volbench.errors import DeadlineError, RefusedError, TransportError, VolbenchError, unwritten
 from volbench.execute.agent.facts import Survey, clock, survey
 from volbench.execute.agent.files import (
     NamedFile,
@@ -70,7 +64,6 @@ class AgentHost(ABC):
     host: str
     shared_locks: SharedLocks | None = None
     is_remote = False
-    check_folder = ""  # where `run` makes its files; empty for the system's folder
 
     @abstractmethod
     def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -87,8 +80,7 @@ class AgentHost(ABC):
         """Run a program to completion with LC_ALL=C and no input."""
         try:
             if texts:
-                base = self.check_folder
-                done = self.ask(run_on_files, [*argv], [*texts], base=base, timeout_s=timeout_s)
+                done = self.ask(run_on_files, [*argv], [*texts], timeout_s=timeout_s)
             else:
                 done = self.ask(run, [*argv], timeout_s=timeout_s)
         except OperationError as error:
@@ -145,7 +137,7 @@ class AgentExecutor(AgentHost):
         self.is_remote = True
         self.client = AgentClient(channel, python=python, patience=patience)
         self._sudo = sudo
-        self.check_folder = work_folder or _WORK_FOLDER
+        self._work_folder = work_folder or _WORK_FOLDER
         self._work_base = ""
         self._starts: Counter[str] = Counter()
 
@@ -157,6 +149,11 @@ class AgentExecutor(AgentHost):
     def silent_s(self) -> float:
         """Seconds since the last response of the host."""
         return self.client.silent_s
+
+    @property
+    def trouble(self) -> str:
+        """Reason why the host cannot be connected to again; empty while it is connected."""
+        return self.client.trouble
 
     def wait_when_unreachable(
         self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
@@ -215,7 +212,7 @@ class AgentExecutor(AgentHost):
     def request(self, operation: Callable[..., T], arguments: dict[str, object]) -> Request[T]:
         """Return the request of an operation, with the rights and the time that it needs."""
         argv, hold = arguments.get("argv"), arguments.get("hold")
-        needs_device = hold is not None or (isinstance(argv, list) and uses_device(argv))
+        needs_device = bool(hold) or (isinstance(argv, list) and uses_device(argv))
         name = operation.__name__
         path = argv[0] if isinstance(argv, list) else arguments.get("parent", "")
         return Request(
@@ -233,7 +230,7 @@ class AgentExecutor(AgentHost):
 
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of the host, and readings of its clock, in one round trip."""
-        request = self.request(survey, {"folder": self.check_folder})
+        request = self.request(survey, {"folder": self._work_folder})
         answer, readings = self.client.ask_with_clock(request)
         self._work_base = answer.folder
         return answer, readings
@@ -303,7 +300,7 @@ class AgentExecutor(AgentHost):
 
     def _base(self) -> str:
         """Return the absolute parent of the work folders: root has another home."""
-        self._work_base = self._work_base or self.ask(real_path, self.check_folder)
+        self._work_base = self._work_base or self.ask(real_path, self._work_folder)
         return self._work_base
 
     def fetch_work_folder(self, path: str, folder: str) -> None:

@@ -108,24 +108,15 @@ def connection_lost(host: str, reason: str, *, sent: bool) -> ConnectError:
 
 
 class SubprocessChannel:
-    """Channel to this machine, by a child process: for tests and containers.
-
-    Args:
-        prefix: program and arguments before those of each command, such as of a container engine.
-    """
+    """Channel to this machine, or by a prefix of the arguments, such as to a container on it."""
 
     def __init__(self, host: str, *, prefix: Sequence[str] = ()) -> None:
-        self.host = host
-        self._prefix = tuple(prefix)
+        self.host, self._prefix = host, tuple(prefix)
 
     def open(
         self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
     ) -> SubprocessStream:
-        """Start a program; see `Channel.open`.
-
-        Raises:
-            TransportError: it cannot be started.
-        """
+        """Start a program; see `Channel.open`."""
         del within_s
         try:
             process = subprocess.Popen(  # noqa: S603 - an argument list, never a shell

@@ -20,11 +20,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
-from volbench.errors import AuthError, ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.errors import (
+    AuthError,
+    ConnectError,
+    DeadlineError,
+    HostKeyError,
+    TransportError,
+    VolbenchError,
+)
 from volbench.execute.agent.facts import clock
 from volbench.execute.agent.operations import USUAL_LIMIT_S
 from volbench.execute.agent.service import BEAT
 from volbench.execute.channels import Channel, Patience, ProgramEnd, Stream, connection_lost, retry
+from volbench.execute.presence import PRESENCE, own_time
 from volbench.execute.program_bundle import FLAGS, START, agent_program
 from volbench.execute.protocol import ClockReading, OperationError
 from volbench.execute.typed_operations import checked_answer, checked_part
@@ -49,7 +57,7 @@ _CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the w
 _MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.
 _MAX_PREAMBLE_BYTES = 65_536  # A greeting has a few kB. Noticed by: tests/execute/test_agent.py
 # What a login shell may print in all: a hundred times the longest greeting.
-# Noticed by: test_login_shells.py::test_a_login_that_prints_without_end_harms_no_other_host
+# Noticed by: test_one_bad_host.py::test_bad_hosts_harm_no_other
 _MAX_PRINTED_BYTES = 1024**2
 _PLAIN_BYTES = 1024  # As in `agent.service`.
 _MAX_SHOWN = 200  # characters of a login shell's output, in a cell of a table
@@ -57,6 +65,15 @@ _KILLED = 128 + 9  # exit status of what SIGKILL ended
 _UNUSABLE = re.compile(  # Python 2 knows no -I.
     r"not found|no such file|cannot execute|permission denied|unknown option", re.IGNORECASE
 )
+# What logins and agents print of limits, and what it means.
+# Noticed by: test_host_faults.py::test_what_is_wrong_with_hosts_is_said
+_TROUBLES = {
+    r"(password|account)\b.{0,40}\bexpired|password change required": "the password or the account"
+    " of the user has expired there: renew it (passwd, chage)",
+    r"can't start new thread|cannot fork|fork: retry|resource temporarily": "the user may start no"
+    " more processes there: raise ulimit -u (nproc)",
+    r"too many open files": "the user may open no more files there: raise ulimit -n (nofile)",
+}
 _PYTHON_HINT = (
     "install Python 3.6 or newer there (apt-get install python3, dnf install python3, "
     "apk add python3), or set `python` of the host in the inventory to its path"
@@ -152,7 +169,7 @@ class ClockReply(Receiver):
 
     def end(self, result: object, error: VolbenchError | None) -> None:
         """Take the end."""
-        received_s = time.time()
+        received_s = own_time()
         self.error = error
         if isinstance(result, list) and [type(each) for each in result] == [float, float]:
             self.reading = ClockReading(self.sent_s, result[0], received_s, result[1])
@@ -371,7 +388,8 @@ class Session:
             self._fail(end)
         elif self.is_ready:
             how = "was killed, as when memory runs out" if end.status == _KILLED else "ended"
-            reason = f"its agent {how} {end.stderr[-300:]}".rstrip()
+            last = end.stderr.strip().rpartition("\n")[2]
+            reason = f"its agent {how}: {_in_words(last)}".removesuffix(": ")
             self._fail(connection_lost(self.host, reason, sent=True))
         else:
             self._fail(self._not_started(end))
@@ -384,7 +402,7 @@ class Session:
             )
         return TransportError(
             f"the login shell on {self.host} did not start Python: "
-            f"{_ending(text) or f'it ended with status {end.status}'}",
+            f"{_in_words(text) or f'it ended with status {end.status}'}",
             hint=_SHELL_HINT,
         )
 
@@ -407,11 +425,7 @@ class Session:
 
 
 class AgentClient:
-    """Requests to the agent of a host.
-
-    Args:
-        python: interpreter there; empty to try `INTERPRETERS`.
-    """
+    """Requests to the agent of a host, under a Python there; by default under `INTERPRETERS`."""
 
     def __init__(
         self, channel: Channel, *, python: str = "", patience: Patience | None = None
@@ -424,13 +438,15 @@ class AgentClient:
         self._opening = threading.Lock()
         self._session: Session | None = None
         self._heard_s = time.monotonic()
+        self._has_answered = False  # whether a stream was open before
+        self.trouble = ""  # why no stream can be opened; empty while there is one
 
     @property
     def silent_s(self) -> float:
         """Seconds since the last response of the host."""
         session = self._session
         heard_s = self._heard_s if session is None else max(session.heard_s, self._heard_s)
-        return time.monotonic() - heard_s
+        return PRESENCE.silent_s(heard_s)
 
     @property
     def is_open(self) -> bool:
@@ -446,11 +462,20 @@ class AgentClient:
             self._heard_s = time.monotonic() - self.silent_s
             session = Session(self.host)
             session.heard_s = self._heard_s
-            session.open(self._channel, self._interpreters[0])
-            self._session = session
-            session.wait_for_greeting()
+            try:
+                session.open(self._channel, self._interpreters[0])
+                self._session = session
+                session.wait_for_greeting()
+            except TransportError as error:
+                self.trouble = error.message
+                is_final = error.ends_host or isinstance(error, HostKeyError)
+                if error.transient or is_final or not self._has_answered:
+                    raise
+                # What it accepted before it may accept again: accounts are locked for seconds.
+                raise ConnectError(error.message, hint=error.hint, sent=False) from error
             if self.standing is not None:
                 self._repeat(self.standing, session)
+            self.trouble, self._has_answered = "", True
             return session
 
     def _repeat(self, standing: Standing, session: Session) -> None:
@@ -468,11 +493,7 @@ class AgentClient:
         return self._retried(request, lambda: self._ask_once(request))
 
     def ask_parts(self, request: Request[Iterator[Part]], take: Callable[[Part], None]) -> None:
-        """Let a function take each part of a result, in this thread; see `ask`.
-
-        Args:
-            request: its arguments may change between attempts, as parts arrive.
-        """
+        """Let a function take each part; a request's arguments may change between attempts."""
 
         def attempt() -> None:
             for part in self._parts(request):
@@ -507,7 +528,7 @@ class AgentClient:
             arrived = threading.Semaphore(0)
             replies = [ClockReply(arrived) for _ in range(_CLOCK_READINGS)]
             for reply in replies:
-                reply.sent_s = time.time()
+                reply.sent_s = own_time()
                 session.send(Request(clock), reply)
                 time.sleep(_CLOCK_SPACING_S)
             answer = self.post(request)  # the host starts it after answering the clock requests
@@ -585,6 +606,12 @@ class AgentClient:
 def _ending(text: str) -> str:
     """Return the end of a login shell's output: a banner precedes the reason."""
     return text if len(text) <= _MAX_SHOWN else f"... {text[-_MAX_SHOWN:]}"
+
+
+def _in_words(text: str) -> str:
+    """Return what the output of a login or an agent means, or its end where that is unknown."""
+    said = text.lower()
+    return next((_TROUBLES[each] for each in _TROUBLES if re.search(each, said)), _ending(text))
 
 
 def _json_line(message: Mapping[str, object]) -> bytes:

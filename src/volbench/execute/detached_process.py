@@ -17,6 +17,7 @@ from volbench.execute.agent.supervisor import Launched, pid_of, send_signal, sto
 from volbench.execute.agent.watch import watch
 from volbench.execute.channels import PATIENCE_S
 from volbench.execute.client import AgentClient, Receiver, Request, Session
+from volbench.execute.presence import PRESENCE
 from volbench.execute.protocol import OperationError
 from volbench.execute.pushed_process import STATE_TIMEOUT_S, TRY_S, PushedProcess
 from volbench.execute.typed_operations import checked_part
@@ -68,7 +69,7 @@ class DetachedProcess(PushedProcess, Receiver):
     @property
     def silent_s(self) -> float:
         """Seconds since the last message about it; 0 once its end is known."""
-        return 0.0 if self._status is not None else time.monotonic() - self._responded_s
+        return 0.0 if self._status is not None else PRESENCE.silent_s(self._responded_s)
 
     def take_launch(self, launched: Launched) -> None:
         """Take note of the reply to its launch."""
@@ -87,7 +88,7 @@ class DetachedProcess(PushedProcess, Receiver):
             raise self._refused
         now_s = time.monotonic()
         if self._session is not None and self._session.error is None:
-            if now_s - max(self._responded_s, self._tried_s) < STATE_TIMEOUT_S:
+            if PRESENCE.silent_s(max(self._responded_s, self._tried_s)) < STATE_TIMEOUT_S:
                 return
             error = DeadlineError(
                 f"{self._client.host} was silent for {STATE_TIMEOUT_S:g} s",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import secrets
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from typing import ParamSpec, TypeVar
@@ -25,9 +28,9 @@ from volbench.execute.agent.files import (
     write_files,
 )
 from volbench.execute.agent.held_device import HeldDevice
-from volbench.execute.agent.run_command import run_on_files
 from volbench.execute.agent.watch import watch
 from volbench.execute.agent_executor import AgentHost, not_written
+from volbench.execute.presence import own_time
 from volbench.execute.protocol import ClockReading, OperationError, Supervision
 from volbench.execute.pushed_process import PushedProcess, launch_arguments
 
@@ -40,6 +43,10 @@ _ALL_USERS = ["0", "0", "4294967295"]
 _ELSEWHERE = (real_path, read_files, which)
 _OUTSIDE = 65534
 """Whom files seem to belong to in a user namespace if their owner is not part of it."""
+_PROBE = "volbench-probe-"
+_NEW_S = (
+    60.0  # Within it, a folder that is made is locked too. Noticed by: test_temporary_folder.py
+)
 
 
 def require_linux() -> None:
@@ -66,6 +73,31 @@ def temporary_folder() -> str:
         trusted=trusted,
     )
     return str(folder)
+
+
+@contextmanager
+def probe_folder() -> Iterator[Path]:
+    """Yield a temporary folder, after the removal of those that killed processes have left."""
+    parent = Path(temporary_folder())
+    for left in parent.glob(f"{_PROBE}*"):
+        with suppress(OSError), _locked(left):
+            if time.time() - left.stat().st_mtime > _NEW_S:
+                shutil.rmtree(left)
+    with tempfile.TemporaryDirectory(prefix=_PROBE, dir=parent) as made, _locked(Path(made)):
+        yield Path(made)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder of this user; OSError if another process has locked it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError(folder)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def check_place(folder: Path, named: str, *, hint: str, trusted: Collection[int] = (0,)) -> None:
@@ -156,6 +188,11 @@ class LocalBase:
         """Zero: the host always responds."""
         return 0.0
 
+    @property
+    def trouble(self) -> str:
+        """Empty: no connection can break."""
+        return ""
+
     def close(self) -> None:
         """Release the host; running processes continue."""
 
@@ -170,8 +207,6 @@ class LocalExecutor(LocalBase, AgentHost):
         """Call a function of the agent in this process; see `Executor.ask`."""
         if operation not in _ELSEWHERE:
             require_linux()
-        if operation is run_on_files:
-            kwargs["base"] = temporary_folder()
         try:
             return operation(*args, **kwargs)
         except AgentError as error:
@@ -179,8 +214,7 @@ class LocalExecutor(LocalBase, AgentHost):
 
     def clock(self) -> tuple[ClockReading, ...]:
         """Return one reading of this machine's clock."""
-        now_s = time.time()
-        return (ClockReading(now_s, now_s, now_s, time.monotonic()),)
+        return (ClockReading(own_time(), time.time(), own_time(), time.monotonic()),)
 
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of this machine, and one reading of its clock."""
@@ -200,7 +234,6 @@ class LocalExecutor(LocalBase, AgentHost):
 
         TMPDIR leads to `cwd`, because fio reacts to a file named fio-dump-status there.
         """
-        del on_intent
         try:
             self.ask(write_files, dict(files or {}))
         except OperationError as error:
@@ -211,7 +244,11 @@ class LocalExecutor(LocalBase, AgentHost):
             "cwd": os.path.abspath(cwd),  # noqa: PTH100 - resolve() would follow symlinks
             "stderr": os.path.abspath(stderr),  # noqa: PTH100 - the same
         }
-        control = tempfile.mkdtemp(prefix="volbench-run-", dir=temporary_folder())
+        control = f"{temporary_folder()}/volbench-run-{secrets.token_hex(8)}"
+        if on_intent is None:  # nobody knows it later: it goes with the working directory
+            control = f"{arguments['cwd']}/.control"
+        else:
+            on_intent(control)
         try:
             launched = supervisor.launch(**arguments, control=control, attached=True)
         except AgentError as error:

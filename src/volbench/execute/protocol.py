@@ -76,7 +76,7 @@ class Supervision:
     """Duties of the supervisor of a program besides its start; see `agent.supervisor.launch`."""
 
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets by variable
-    hold: Mapping[str, object] | None = None  # block device to hold open, as it must be
+    hold: Sequence[Mapping[str, object]] = ()  # block devices to hold open, as they must be
     # maximum runtime, enforced on the host if the program outlives its controller
     longest_s: float = FOREVER_S
     gate_s: float | None = None  # longest wait at its start gate; None for no gate
@@ -168,6 +168,10 @@ class Executor(Protocol):
     def silent_s(self) -> float:
         """Seconds since the last response of the host; 0 if it always responds."""
 
+    @property
+    def trouble(self) -> str:
+        """Reason why the host cannot be connected to again; empty while it is connected."""
+
     def clock(self) -> tuple[ClockReading, ...]:
         """Return readings of the host's clock, in one round trip; none if it has no clock."""
 
@@ -237,8 +241,8 @@ class Executor(Protocol):
             stderr: path of the file for standard error.
             files: path to text of small files to write before, each atomically, with their folders;
                 a path that ends with a slash is a folder.
-            on_intent: called with the handle of the process right before the start; not if the
-                program ends with the controller.
+            on_intent: called right before the start with the path of the control folder, which is
+                the handle of a program that outlives the controller.
 
         Raises:
             TransportError: a file cannot be written, or the program cannot be started.

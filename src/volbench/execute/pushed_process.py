@@ -22,7 +22,7 @@ TRY_S = 1.0  # Between two attempts to subscribe.
 _UNREAD_LIMIT = 64 * 1024**2  # Characters of output kept for the controller; more is dropped.
 _LOST = {
     "reboot": "its host rebooted",
-    "died": "it was killed together with its supervisor, or its exit status could not be written",
+    "died": "its supervisor was killed, alone or with it, or its exit status was not written",
     "none": "it was never started, or its control folder was removed",
 }
 
@@ -54,7 +54,7 @@ def launch_arguments(argv: Sequence[str], supervision: Supervision | None) -> di
     return {
         "argv": [*argv],
         "environment": dict(order.environment),
-        "hold": order.hold and dict(order.hold),
+        "hold": [dict(device) for device in order.hold],
         "longest_s": order.longest_s,
         "gate_s": order.gate_s,
         "sampling": order.sampling and dict(order.sampling),

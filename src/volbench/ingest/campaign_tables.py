@@ -212,7 +212,9 @@ def _add_series(
                 row["bad_log_rows"] = sum(log.bad_rows for log in logs.bad_rows)
                 row["empty_logs"] = len(logs.empty)
                 if lines := logs.ramp_lines:
-                    _add_remark(row, f"{lines} lines of logs {RAMP_LINES}: the ramp")
+                    _add_remark(
+                        row, f"{lines} lines of logs {RAMP_LINES}: a ramp, or an earlier run"
+                    )
                 if series := true.get(direction := str(row.get("direction"))):
                     _add_remark(row, remarks[direction])
                     _add_log_columns(row, logs, series, true)

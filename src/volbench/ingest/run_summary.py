@@ -73,7 +73,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "numjobs": _integer(options.get("numjobs", default)),
         "ioengine": options.get("ioengine"),
         "size_bytes": _integer(options.get("size", "")),
-        "volume_bytes": None if run.volume.pin is None else run.volume.pin.size_bytes,
+        "volume_bytes": run.volume.size_bytes,
         "status": outcome.status,
         "started_utc": outcome.started_utc,
         "limit_iops": run.limits.iops,
@@ -112,7 +112,7 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "direction": direction.direction.value,
         "sync_calls": _sync_calls(options) if direction.direction is Direction.SYNC else None,
         **({} if run.extent is None else {"numjobs": job.members}),
-        **_block_columns(options, direction.direction),
+        **_blocks_done(options, direction),
         "runtime_s": direction.runtime_s,
         "io_bytes": direction.io_bytes,
         "total_ios": direction.total_ios,
@@ -327,6 +327,14 @@ def _sync_calls(options: Mapping[str, str]) -> str | None:
     """Return the calls that fio adds up under ``sync``; None if their options are unknown."""
     names = ("fsync", "fdatasync", "sync_file_range")
     return ", ".join(name for name in names if options.get(name, "0") != "0") or None
+
+
+def _blocks_done(options: Mapping[str, str], done: DirectionResult) -> Row:
+    """Return the blocks of a direction; none of I/O without a name that has other sizes."""
+    columns = _block_columns(options, done.direction)
+    block, ios = columns.get("block_bytes"), done.total_ios or 0
+    is_unlike = isinstance(block, int) and done.io_bytes != block * ios
+    return {} if is_unlike and done.direction is Direction.OTHER else columns
 
 
 def _block_columns(options: Mapping[str, str], direction: Direction) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from volbench.analyse.frames.kernel_counters import (
+    Disk,
     Sample,
     SampleReader,
     device_latencies,
@@ -125,6 +126,7 @@ def device_rows(
     devices = [(VOLUME, facts.device if facts else "")]
     if facts and facts.device:
         devices += [(BACKING, name) for name in facts.backing]
+        _add_joined_disk(points, facts.device)
     for level, device in devices:
         known = [sample for sample in points if not device or device in sample.disks]
         for before, now in pairwise(known):
@@ -136,6 +138,16 @@ def device_rows(
                     "t_s": now.uptime_s - origin_s,
                     **row,
                 }
+
+
+def _add_joined_disk(taken: Sequence[Sample], device: str) -> None:
+    """Add the counters of several disks together, such as ``sdb+sdc``; busy is their mean time."""
+    names = device.split("+")
+    for sample in taken if len(names) > 1 else ():
+        if all(name in sample.disks for name in names):
+            rows = zip(*(astuple(sample.disks[name]) for name in names), strict=True)
+            joined = Disk(*map(sum, rows))
+            sample.disks[device] = replace(joined, busy_ticks=joined.busy_ticks // len(names))
 
 
 def begun_utc_s(

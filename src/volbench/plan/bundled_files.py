@@ -52,7 +52,7 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
     names = bundled_names(folder)
     path = Path(name_or_path)
     begun = [name for name in names if name.startswith(name_or_path)]
-    if name_or_path in names or (len(begun) == 1 and not path.exists()):
+    if name_or_path in names or (len(begun) == 1 and not path.is_file()):
         name = name_or_path if name_or_path in names else begun[0]
         bundled = bundled_folder(folder) / f"{name}.yaml"
         return bundled.read_text("utf-8"), bundled.name
@@ -73,10 +73,10 @@ def _hint(path: Path, names: Sequence[str]) -> str:
     if path.is_dir() or (path.is_absolute() and not path.suffix):
         return f"to measure {path}, write --on {quoted(path)}"
     if path.name != str(path) or path.suffix:
-        beside = [file.name for file in path.parent.glob(f"*{path.suffix}") if file.is_file()]
-        near = nearest(path.name, beside)
+        beside = [file.stem for file in path.parent.glob(f"*{path.suffix}") if file.is_file()]
+        near = nearest(path.stem, beside)
         return (
-            f"did you mean `{path.with_name(near)}`?"
+            f"did you mean `{path.with_name(near + path.suffix)}`?"
             if near
             else f"look at: ls {quoted(path.parent)}"
         )

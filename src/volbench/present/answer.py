@@ -6,18 +6,23 @@ settings that they share, or say what a single volume does.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from statistics import median
 from typing import Protocol
 
+from volbench.analyse.compare.rate_search import searches_in
 from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
+from volbench.analyse.frames.run_options import WITHIN, members_of
 from volbench.analyse.frames.workload_words import factor_name
+from volbench.model.frames.columns import LABEL_PREFIX, WATCHED
 from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
 from volbench.present.cell_results import (
+    CHANGED,
     END_IOPS,
     SYNC_CALLS,
     SYNC_P99,
@@ -34,6 +39,7 @@ from volbench.present.factor_words import (
     value_words,
 )
 from volbench.present.formatting import latency, number, pattern, text
+from volbench.present.rate_words import rate_sentences
 from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
 MAX_NAMED = 4  # Values that a sentence names and compares in pairs
@@ -52,6 +58,10 @@ _PLATEAU = 0.93  # Share of the highest rate from which a curve is flat. Noticed
 _SAME_LIMIT = 1.3  # Ratio of plateaus up to which one limit explains them. Noticed by: the same
 _WIDE = 2.0  # Ratio of gains from which they depend on the setting. Noticed by: test_answer.py
 _LESS_WIDE = 0.6  # Share of that range which is left where a factor explains it
+# Upper over lower end of the interval of a level at the end, up to which it is quoted.
+# Noticed by: test_conclusion.py
+_MAX_END = 1.5
+_EVERYWHERE = ", at every setting"
 _TWO_SIDES = 2.0  # Added to the range of gains of which some are losses
 
 
@@ -72,20 +82,53 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
         rows: its results, if they have been read already.
     """
     valid, invalid = valid_results(results, results.results() if rows is None else rows)
-    return answer(design_of(valid), invalid=invalid)
+    said = answer(design_of(valid), invalid=invalid)
+    return [*missing_clients(results), *said, *reservations(results, valid)]
+
+
+def reservations(results: Results, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what makes an answer doubtful: volumes of one disk, and a first run that climbed."""
+    runs = {row["run"] for row in rows}
+    shared = (row for row in results.rows("findings") if row["rule"] == "shared-limit")
+    if message := next((text(row, "message") for row in shared if row["run"] in runs), ""):
+        yield f"{message} A difference between them does not come from the volumes."
+    yield from _climb(results, rows)
+
+
+def _climb(results: Results, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield how far the first run climbed whose volume was cold: its mean mixes two speeds."""
+    runs = {row["run"] for row in rows}
+    for finding in results.rows("findings"):
+        is_cold = finding["rule"] == "cold-blocks" and finding["run"] in runs
+        known = json.loads(str(finding["evidence"])) if is_cold else {}
+        if known.get("plateau_iops"):
+            cold, warm = (format_count(known[f"{name}_iops"]) for name in ("cold", "plateau"))
+            job = text(finding, "job")
+            words = "as a cold volume does (volbench plot warmup)"
+            yield f"{job} climbed from {cold} to {warm} IOPS, {words}: its mean mixes both speeds."
+            return
+
+
+def missing_clients(results: Results) -> list[str]:
+    """Return the sentence on the clients that the first incomplete step lacks, if any."""
+    rows = results.rows("findings")
+    return [text(row, "message") for row in rows if row["rule"] == "missing-clients"][:1]
 
 
 def valid_results(results: Results, rows: Sequence[Row]) -> tuple[list[Row], str]:
     """Return valid results with what sentences need beside them, and the others in words."""
-    runs = {row["run"] for row in rows}
+    runs = {run: row["run"] for row in rows for run in members_of(row)}
     reasons: dict[object, set[object]] = {}
     for finding in results.rows("findings"):
         if finding["severity"] == Severity.INVALID.value and finding["run"] in runs:
-            reasons.setdefault(finding["run"], set()).add(finding["rule"])
-    valid = [row for row in rows if row["run"] not in reasons]
+            reasons.setdefault(runs[finding["run"]], set()).add(finding["rule"])
+    alone = {row["run"] for row in rows if row.get("iops") is None and row["run"] not in reasons}
+    valid = [row for row in rows if row["run"] not in {*reasons, *alone}]
     rules = ", ".join(sorted({str(rule) for named in reasons.values() for rule in named}))
-    words = f"{counted_noun(len(reasons), 'invalid result')} ({rules})" if reasons else ""
-    return _judged(results, valid), words
+    words = [f"{counted_noun(len(reasons), 'invalid result')} ({rules})"] if reasons else []
+    if any(row.get("rw") != WATCHED for row in rows if row["run"] in alone):
+        words.append(f"{len(alone)} series without a result (see volbench plot series)")
+    return _judged(results, valid), " and ".join(words)
 
 
 def answer(design: Design, *, invalid: str = "") -> list[str]:
@@ -95,11 +138,14 @@ def answer(design: Design, *, invalid: str = "") -> list[str]:
         design: of valid results.
         invalid: results that were left out, such as ``5 invalid results (page-cache)``.
     """
-    lines = [f"{subject(design)}.", *_findings(design)] if design.rows else []
-    return [*lines, *([f"Left out: {invalid}."] if invalid else [])]
+    plain = design_of([row for row in design.rows if not row.get(WITHIN)])
+    lines = [f"{subject(design, invalid=invalid)}."] if design.rows else []
+    lines += [*rate_sentences(design), *(_findings(plain) if plain.rows else ())]
+    lead = "Left out" if lines else "Nothing valid"
+    return [*lines, *([f"{lead}: {invalid}."] if invalid else [])]
 
 
-def subject(design: Design) -> str:
+def subject(design: Design, *, invalid: str = "") -> str:
     """Return what was measured: places or what is compared, number of workloads, and repeats."""
     compared = design.compared
     settings = len(set(design.key_without(compared))) if compared else len(design.cells)
@@ -107,7 +153,11 @@ def subject(design: Design) -> str:
     ends = " to ".join(numeral(count) for count in dict.fromkeys((counts[0], counts[-1])))
     runs = "one run" if counts == [1] else f"{ends} repeats"
     each = " each" if len(design.cells) > 1 else ""
-    words = f"{counted_noun(settings, 'workload')}, {runs}{each}"
+    words = f"{counted_noun(settings, 'valid workload' if invalid else 'workload')}, {runs}{each}"
+    searches = searches_in(design.rows)
+    if searches and len(design.rows) == sum(len(search.places) for search in searches):
+        bounds = [*dict.fromkeys(text for search in searches for text in search.within)]
+        words = f"the highest rate within {listed(bounds)}"
     names = _compared_names(design)
     volumes = design.by_column.get("volume")
     if not compared and volumes and len(volumes.known) > 1:
@@ -117,8 +167,8 @@ def subject(design: Design) -> str:
 
 def _judged(results: Results, rows: Sequence[Row]) -> list[Row]:
     """Return rows with the last level of rates that changed, and syncs of buffered writes."""
-    levels = {
-        (row["run"], row["direction"]): row["level_iops"]
+    ends = {
+        (row["run"], row["direction"]): _end_iops(row)
         for row in results.rows("verdicts")
         if row["verdict"] in {State.STEPPED.value, State.DRIFTING.value}
     }
@@ -129,7 +179,8 @@ def _judged(results: Results, rows: Sequence[Row]) -> list[Row]:
     }
     judged: list[Row] = []
     for row in rows:
-        added: dict[str, object] = {END_IOPS: levels.get((row["run"], row["direction"]))}
+        key = row["run"], row["direction"]
+        added: dict[str, object] = {CHANGED: key in ends, END_IOPS: ends.get(key)}
         sync = syncs.get((row["run"], row["group"]))
         if sync is not None and row.get("direct") is False and row["direction"] == "write":
             added[SYNC_P99] = latency(sync, "p99").seconds
@@ -138,10 +189,17 @@ def _judged(results: Results, rows: Sequence[Row]) -> list[Row]:
     return judged
 
 
+def _end_iops(verdict: Row) -> float | None:
+    """Return the level at the end; None where its interval is wide, as of a rate that climbs."""
+    level, low, high = (number(verdict, f"level_{name}iops") for name in ("", "low_", "high_"))
+    return level if high <= _MAX_END * low else None
+
+
 def _compared_names(design: Design) -> str:
     """Return what is compared, or the places that were measured; empty if they are unknown."""
     factor = design.by_column.get(design.compared)
-    for column in ("volume", "host") if factor is None else ():
+    # A volume of a pod has the same path in every pod
+    for column in (f"{LABEL_PREFIX}storage_class", "volume", "host") if factor is None else ():
         if value := design.constants.get(column):
             return shown_value(column, value)
         factor = factor or design.by_column.get(column)
@@ -179,7 +237,7 @@ def _asked(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
             name = ", ".join(filter(None, [name, words]))
         yield f"{name}: {result.asked_words}."
     if len(results) > _MAX_ASKED:
-        yield f"{counted_noun(len(results) - _MAX_ASKED, 'more result')} at an asked rate."
+        yield f"{counted_noun(len(results) - _MAX_ASKED, 'more result')} at what was asked for."
 
 
 def by_value_of(
@@ -209,6 +267,7 @@ class Gain:
     values: Mapping[str, object]  # of the factors
     ratio: float
     is_clear: bool
+    is_repeated: bool = True
 
     @property
     def side(self) -> int:
@@ -231,13 +290,17 @@ def _of_few(design: Design, compared: Factor, results: Sequence[CellResult]) -> 
         if {gain.side for gain in gains} == {1} and not _split(design, gains)
     ]
     if even:
-        words = [f"{_times(pairs[other])} as fast as {short[other]}" for other in even]
+        words = [
+            f"{_times(pairs[other])} as fast as {short[other]}{_once(pairs[other])}"
+            for other in even
+        ]
         shared = {len(pairs[other]) for other in even}
         yield f"{short[first]} is {listed(words)}{_where_words(design, max(shared))}."
     for other in (other for other in pairs if other not in even):
         parts = _split(design, pairs[other]) or [("", pairs[other])]
         words = [_gain_words(short[first], short[other], gains, where) for where, gains in parts]
-        yield f"{'; '.join(words)}."
+        places = _where_words(design, len(pairs[other]))
+        yield f"{'; '.join(words)}{'' if places == _EVERYWHERE else places}."
     if len(set(design.key_without(compared.column))) == 1:
         only = {value: next(iter(of_value.values())) for value, of_value in by_value.items()}
         yield " ".join(f"{short[value]}: {each.full_words}." for value, each in only.items())
@@ -250,8 +313,9 @@ def _where_words(design: Design, shared: int) -> str:
     if settings == 1:
         return ""
     if shared == settings:
-        return ", at every setting"
-    return f", at the {numeral(shared)} of {settings} settings that they share"
+        return _EVERYWHERE
+    which = "only one" if shared == 1 else numeral(shared)
+    return f", at the {which} of {settings} settings that they share"
 
 
 def _standing(by_value: Mapping[object, Mapping[Hashable, CellResult]], value: object) -> float:
@@ -271,22 +335,23 @@ def _gains(
 
 
 def gain_of(first: CellResult, other: CellResult) -> Gain:
-    """Return the median ratio over all pairs of repeats, as `volbench compare` does.
+    """Return the ratio of the medians of two results.
 
     It is clear where the ranges of the repeats are apart, and either their gap exceeds the wider
     range, as it does for three repeats of equal volumes once in 135 times, or there are so many
     that equal volumes are merely apart once in a hundred times (five repeats each).
     """
-    ratio = math.exp(median(math.log(a / b) for a in first.rates for b in other.rates))
+    ratio = first.rate / other.rate
     low, high = sorted((first, other), key=lambda result: result.rate)
-    if len(low.rates) > 1 and len(high.rates) > 1:
+    is_repeated = len(low.rates) > 1 and len(high.rates) > 1
+    if is_repeated:
         gap = math.log(min(high.rates) / max(low.rates))
         wide = max(math.log(max(each.rates) / min(each.rates)) for each in (low, high))
         orders = math.comb(len(low.rates) + len(high.rates), len(low.rates))
         is_clear = gap > (0.0 if 2 / orders <= _MAX_CHANCE else wide)
     else:
         is_clear = not 1 / _MIN_GAIN < ratio < _MIN_GAIN
-    return Gain(first.cell.values, ratio, is_clear)
+    return Gain(first.cell.values, ratio, is_clear, is_repeated)
 
 
 def _split(design: Design, gains: Sequence[Gain]) -> list[tuple[str, list[Gain]]]:
@@ -336,20 +401,27 @@ def _parts(factor: Factor, gains: Sequence[Gain]) -> Iterator[list[tuple[str, li
 def _gain_words(name: str, other: str, gains: Sequence[Gain], where: str) -> str:
     """Return what a value gains over another at some settings."""
     there = f" {where}" if where else ""
-    sides = {gain.side for gain in gains}
-    if sides == {0}:
+    if not any(gain.side for gain in gains):
         return f"{name} and {other} do not differ clearly{there} ({_times(gains)})"
-    if sides == {-1}:
-        inverse = [Gain(gain.values, 1 / gain.ratio, gain.is_clear) for gain in gains]
-        return f"{other} is {_times(inverse)} as fast as {name}{there}"
-    words = f"{name} is {_times(gains)} as fast as {other}{there}"
-    if sides == {1}:
-        return words
-    counts = {"faster": 0, "slower": 0}
-    counts["faster"] = sum(gain.side == 1 for gain in gains)
-    counts["slower"] = sum(gain.side == -1 for gain in gains)
-    clear = [f"{verb} at {count}" for verb, count in counts.items() if count]
-    return f"{words}, clearly {' and '.join(clear)} of {len(gains)} settings"
+    faster = [gain for gain in gains if gain.side == 1]
+    slower = [gain for gain in gains if gain.side == -1]
+    if len(slower) == len(gains):
+        inverse = [replace(gain, ratio=1 / gain.ratio) for gain in gains]
+        return f"{other} is {_times(inverse)} as fast as {name}{_once(gains)}{there}"
+    if len(faster) == len(gains):
+        return f"{name} is {_times(gains)} as fast as {other}{_once(gains)}{there}"
+    counted = [(part, f"{_times(part)} as fast") for part in (faster, slower) if part]
+    first, *others = (f"{words} at {len(part)}" for part, words in counted)
+    first = first.replace(" as fast at", f" as fast as {other} at")
+    unclear = len(gains) - len(faster) - len(slower)
+    parts = [f"{first} of {len(gains)} settings{there}{_once(gains)}", *others]
+    parts += [f"without a clear difference at {unclear}"] if unclear else []
+    return f"{name} is {', '.join(parts)}"
+
+
+def _once(gains: Sequence[Gain]) -> str:
+    """Return the reservation of results without repeats."""
+    return "" if all(gain.is_repeated for gain in gains) else " in single runs"
 
 
 def _times(gains: Sequence[Gain]) -> str:
@@ -547,6 +619,6 @@ def _sweep_sentence(design: Design, sweep: Sequence[CellResult]) -> str:
         sentence += f"; {format_rate(widest.bw_bytes_per_s)} at {setting(widest)}"
     near = next(result for result in ordered if result.rate >= _NEAR * best.rate)
     if near is not best and "block_bytes" not in options:
-        share = format_percent(near.rate / best.rate)
-        sentence += f"; {setting(near)} reaches {share} of that at p99 {format_latency(near.p99_s)}"
+        sentence += f"; {setting(near)} reaches {format_percent(near.rate / best.rate)} of that"
+        sentence += f" at p99 {format_latency(near.p99_s)}" if near.p99_s > 0 else ""
     return f"{sentence}."

@@ -11,8 +11,10 @@ from volbench.analyse.frames.design import MIN_REPEAT_RATIO, Cell, Design, Row, 
 from volbench.present.formatting import latency, number, text
 from volbench.units import format_count, format_latency, format_rate
 
-# Columns that `answer_of` adds: the last level of a rate that changed, and syncs of buffered writes
-END_IOPS, SYNC_P99, SYNC_CALLS = "_end_iops", "_sync_p99_s", "_sync_calls"
+# Columns that `answer_of` adds: whether the rate changed and its level at the end, if that is
+# known, and syncs of buffered writes
+CHANGED, END_IOPS = "_changed", "_end_iops"
+SYNC_P99, SYNC_CALLS = "_sync_p99_s", "_sync_calls"
 _ASKED_SHARE = 0.95  # Of an asked rate, below which a run fell short. Noticed by: test_answer.py
 
 
@@ -58,10 +60,7 @@ class CellResult:
     @property
     def full_words(self) -> str:
         """Rate, bandwidth and p99, with what a median hides."""
-        ends = _known_numbers(number(row, END_IOPS) for row in self.rows)
-        changed = (
-            f"; the rate changed, at the end it was {self._shown(median(ends))}" if ends else ""
-        )
+        changed = self._changed_words
         if self.rates and max(self.rates) >= MIN_REPEAT_RATIO * min(self.rates) > 0:
             low, high = min(self.rates), max(self.rates)
             return (
@@ -69,10 +68,23 @@ class CellResult:
                 f" factor of {high / low:.2g}: one rate would mislead. Look at the repeats over"
                 " time, remove the cause, and measure again"
             )
-        average = " on average" if ends else ""
-        several = f" (median of {len(self.rates)}, {self.range_words})" if self.range_words else ""
-        first = [f"{self.rate_words}{average}{several}{changed}"] if self.rates else []
-        return ", ".join([*first, *self.more_words])
+        how = " on average" if changed else ""
+        if self.range_words:
+            how = f" (median of {len(self.rates)}, {self.range_words})"
+        first = [f"{self.rate_words}{how}"] if self.rates else []
+        return f"{', '.join([*first, *self.more_words])}{changed}"
+
+    @property
+    def _changed_words(self) -> str:
+        changed = [row for row in self.rows if row.get(CHANGED)]
+        if not changed:
+            return ""
+        if len(changed) < len(self.rows):
+            return f"; the rate changed during {len(changed)} of {len(self.rows)} runs"
+        ends = _known_numbers(number(row, END_IOPS) for row in changed)
+        if len(ends) < len(changed):
+            return "; the rate changed, at the end no level is known"
+        return f"; the rate changed, at the end it was {self._shown(median(ends))}"
 
     @property
     def more_words(self) -> list[str]:
@@ -89,11 +101,12 @@ class CellResult:
 
     @property
     def asked_words(self) -> str:
-        """The rate, and whether it is the one that fio was asked to keep."""
+        """The rate, and whether it is as fio was asked to keep it, or its latency."""
         told, jobs = self.row.get("rate_iops"), number(self.row, "numjobs")
         wanted = float(str(told)) if str(told).isdecimal() else math.nan
         wanted *= 1.0 if math.isnan(jobs) else jobs
-        how = "less than asked" if self.iops < _ASKED_SHARE * wanted else "as asked"
+        kept = "at the latency asked for" if self.asked.startswith("latency") else "as asked"
+        how = "less than asked" if self.iops < _ASKED_SHARE * wanted else kept
         return ", ".join([self.rate_words, f"{how} ({self.asked})", *self.more_words[-1:]])
 
     def _shown(self, rate: float) -> str:

@@ -14,11 +14,13 @@ from volbench.analyse.frames.workload_words import (
 )
 from volbench.model.frames.metadata import NOT_SET
 from volbench.present.formatting import MISSING, block_size, pattern, printable, short_target
+from volbench.units import parse_duration
 
 # Constants that say nothing beside others, or nothing at all
 _SILENT = frozenset({"direction", "campaign", "rw", "block_bytes", "time_based"})
 _LOCAL_HOSTS = frozenset({"local", "localhost"})
 _FIRST = ("iodepth", "numjobs", "rwmixread", "direct", "ioengine", "runtime", "fio_version")
+_EARLY = 0.95  # Share of the runtime below which a run ended early
 _SECONDS = re.compile(r"(?<=\d)s$")
 _MIN_CUT = 2  # Characters of a folder that are worth cutting
 _NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -53,9 +55,7 @@ def short_values(column: str, values: Sequence[object]) -> dict[object, str]:
     start = first.rfind("/", 0, same) + 1
     if start < _MIN_CUT:
         return texts
-    short = {
-        value: shown_value(column, str(value)[start:]) for value in values if value is not None
-    }
+    short = {each: shown_value(column, str(each)[start:]) for each in values if each is not None}
     return {**texts, **short}
 
 
@@ -76,7 +76,11 @@ def cell_words(design: Design, cell: Cell, *, without: Collection[str] = ()) -> 
     row = design.rows[cell.places[0]]
     core = {"rw": row.get("rw"), "block_bytes": block_size(row), "direction": row.get("direction")}
     first = workload_text(
-        {name: text for name, text in core.items() if text not in {None, MISSING}}
+        {
+            name: text
+            for name, text in core.items()
+            if name not in without and text not in {None, MISSING}
+        }
     )
     values = {"iodepth": row.get("iodepth"), **cell.values}
     ordered = [*(name for name in WORKLOAD if name in values), *values]
@@ -106,8 +110,21 @@ def constants_words(design: Design) -> str:
     parts = [pattern(shown)] if "rw" in same else []
     parts += [block_size(row)] if "block_bytes" in same else []
     ordered = [*(name for name in _FIRST if name in values), *values]
-    parts += [value_words(column, values[column]) for column in dict.fromkeys(ordered)]
-    return ", ".join(part for part in parts if part != MISSING)
+    parts += [
+        f"at most {words}" if column == "runtime" and _end_early(design) else words
+        for column in dict.fromkeys(ordered)
+        for words in [value_words(column, values[column])]
+    ]
+    fios = sorted({str(row["fio_version"]) for row in design.rows if row.get("fio_version")})
+    if fios[1:] and "fio_version" not in design.by_column:  # of hosts, which differ in it
+        parts.append(" and ".join(shown_value("fio_version", fio) for fio in fios))
+    return ", ".join(dict.fromkeys(part for part in parts if part != MISSING))
+
+
+def _end_early(design: Design) -> bool:
+    """Return whether a run ended before its runtime, such as at the end of its size."""
+    least_s = _EARLY * parse_duration(str(design.constants["runtime"]))
+    return any(isinstance(s := row.get("runtime_s"), float) and s < least_s for row in design.rows)
 
 
 def numeral(number: int) -> str:

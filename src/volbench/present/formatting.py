@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from volbench.model.campaign.target_paths import paths_of
 from volbench.model.frames.columns import MIXED
 from volbench.units import (
     format_count,
@@ -20,6 +21,7 @@ from volbench.units import (
     format_percent,
     format_rate,
     format_size,
+    natural_order,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 MISSING = "n/a"
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_BETWEEN_PATHS = re.compile(r"(?<!\\):(?=/)")  # In `filename`, which names several files
 _MAX_TARGET = 40  # Characters of the name of a volume
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -154,9 +155,7 @@ def latency(row: Row, statistic: str) -> Statistic:
     for column in (f"lat_{statistic}_s", f"clat_{statistic}_s"):
         value = number(row, column)
         if not math.isnan(value):
-            # A percentile is the middle of its bin, up to 0.8 % above the maximum in it.
-            longest = number(row, column.replace(statistic, "max"))
-            return Statistic(min(value, longest), column)
+            return Statistic(value, column)
     return Statistic(math.nan, "")
 
 
@@ -197,13 +196,13 @@ def short_target(target: str) -> str:
     """Return the target of a volume without the long path of a socket, and many disks by count."""
     if target.startswith("nbd"):
         return "an NBD volume"
-    if len(target) <= _MAX_TARGET:
-        return target
-    names = [name.rpartition("/")[2] for name in _BETWEEN_PATHS.split(target)]
-    if len(names) > 1:
-        ordered = [names[place] for place in in_numeric_order(names)]
+    names = [name.rpartition("/")[2] for name in paths_of(target)]
+    ordered = sorted(names, key=natural_order)
+    if len(names) > 2:
         kind = "devices" if target.startswith("/dev/") else "files"
         return f"{len(names)} {kind}, {ordered[0]} to {ordered[-1]}"
+    if len(names) > 1 or len(target) <= _MAX_TARGET:
+        return " and ".join(ordered) if names[1:] else target
     return f"...{target[3 - _MAX_TARGET :]}"
 
 

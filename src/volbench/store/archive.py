@@ -6,12 +6,12 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from volbench.errors import ArchiveError, quoted
+from volbench.errors import ArchiveError, RefusedError, quoted
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frozen_model import Frozen
 from volbench.model.results.provenance import HostFacts, VolumeFacts
@@ -26,8 +26,10 @@ from volbench.store.atomic_files import (
     write_bytes_atomic,
 )
 from volbench.store.held_folder import (
+    checked_results_folder,
     hold_folder,
     make_private_folder,
+    refuse_foreign,
     refuse_foreign_links,
     refuse_link,
 )
@@ -85,6 +87,9 @@ def refuse_used(root: Path) -> None:
     Files of a controller that was killed before it wrote its plan do not count.
     """
     refuse_foreign_links(root)
+    place = next(path for path in root.absolute().parents if path.exists())
+    if os.geteuid() == 0:
+        checked_results_folder(place)
     outer = next((path for path in root.absolute().parents if Layout(path).campaign.exists()), None)
     if outer is not None:
         raise ArchiveError(
@@ -109,9 +114,32 @@ def refuse_used(root: Path) -> None:
 def _may_precede_plan(path: Path) -> bool:
     """Return whether a controller writes a file or folder before its plan."""
     layout = Layout(path.parent)
+    if path.is_symlink():
+        return False
     if path == layout.runs:
         return path.is_dir() and not any(path.iterdir())
     return path in {layout.consent, layout.lock, layout.inputs} or is_half_written(path)
+
+
+def _refuse_inner_links(layout: Layout) -> None:
+    """Refuse a campaign folder that holds a symbolic link, or one of root's that could get one."""
+    status = layout.root.stat()
+    is_roots, is_reached = status.st_uid == 0, status.st_mode & 0o011
+    waiting = [layout.root]
+    while waiting:
+        folder = waiting.pop()
+        with suppress(FileNotFoundError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise RefusedError(
+                        f"{folder / entry.name} is a symbolic link, which is not followed",
+                        hint="remove it, or copy what it leads to into its place",
+                    )
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(folder / entry.name)
+                    inner = entry.stat(follow_symlinks=False)
+                    if is_roots and (inner.st_uid or is_reached):
+                        refuse_foreign(waiting[-1], inner)  # links could be planted at any time
 
 
 def why_unread(path: Path, error: OSError) -> str:
@@ -130,10 +158,13 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
 def plan_content(layout: Layout) -> bytes:
     """Return the bytes of campaign.json."""
     try:
+        if layout.campaign.is_file():
+            _refuse_inner_links(layout)
         return content_of(layout.campaign)
     except OSError as error:
+        unread = Path(str(error.filename or layout.campaign))
         raise ArchiveError(
-            f"{layout.root} is not a campaign folder: {why_unread(layout.campaign, error)}",
+            f"{layout.root} is not a campaign folder: {why_unread(unread, error)}",
             hint="pass the --output folder of `volbench run`",
             path=str(layout.root),
         ) from error
@@ -214,32 +245,19 @@ def hold_campaign(layout: Layout, *, is_moved: bool = False) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             stack.enter_context(hold_folder(layout.root, made=layout.made, is_moved=is_moved))
-        except OSError as error:
-            raise unwritable(layout.lock, error) from error
-        yield from _lock_campaign(layout)
-
-
-def _lock_campaign(layout: Layout) -> Iterator[None]:
-    try:
-        descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise unwritable(layout.lock, error) from error
-    try:
-        try:
+            descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            stack.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            remove_half_written(layout.root)
+        except BlockingIOError as error:
             raise ArchiveError(
                 f"another volbench process is running the campaign in {layout.root}",
                 hint="wait until it has ended",
                 path=str(layout.root),
             ) from error
-        try:
-            remove_half_written(layout.root)
         except OSError as error:
-            raise unwritable(layout.root, error) from error
+            raise unwritable(layout.lock, error) from error
         yield
-    finally:
-        os.close(descriptor)
 
 
 def is_held(layout: Layout) -> bool:

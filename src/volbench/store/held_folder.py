@@ -80,11 +80,6 @@ def make_private_folder(path: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def is_own_folder(path: Path) -> bool:
-    """Return whether this user may write to a folder; root writes to its own only."""
-    return os.access(path, os.W_OK) and (os.geteuid() != 0 or path.stat().st_uid == 0)
-
-
 def checked_results_folder(path: Path) -> Path:
     """Return a default folder for new campaigns; refuse a folder that another user made."""
     if path.exists() and (whose := foreign_words(path)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 RESERVE_BYTES = 1 << 20
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of fallocate(2)
 
+_RATE = re.compile(r"[0-9]{1,12}(,[0-9]{1,12})?")  # of reads and writes, as fio's rate_iops
 _MAC_START, _MAC_END = ', "mac": "', '"}'
 
 
@@ -49,6 +51,8 @@ class History:
     reasons: dict[str, str] = field(default_factory=dict)  # run id to the reason of the last state
     # run id to the identity of the last process
     processes: dict[str, dict[str, object]] = field(default_factory=dict)
+    # run id to the control folder of its last process on the controller's machine
+    controls: dict[str, str] = field(default_factory=dict)
     # host to path to identity of files that volbench created and has not removed; None for files
     # that a run was about to create
     scratch: dict[str, dict[str, FileIdentity | None]] = field(default_factory=dict)
@@ -56,6 +60,8 @@ class History:
     families: dict[str, dict[str, int]] = field(default_factory=dict)
     # host to target to path and identity of the private directory created there
     folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
+    # host to target to path of one that was about to be created there
+    begun: dict[str, dict[str, str]] = field(default_factory=dict)
     inodes: dict[str, dict[str, int]] = field(default_factory=dict)  # of these targets
     # host to target to the digest of the device's edges after the last run; empty while a run
     # writes
@@ -69,7 +75,10 @@ class History:
     files: dict[str, str] = field(default_factory=dict)
     # hosts on which the campaign may hold locks, files or a work folder
     in_use: set[str] = field(default_factory=set)
+    silent: dict[str, str] = field(default_factory=dict)  # host to the time of its last answer
     imprecise: list[str] = field(default_factory=list)  # workloads that missed `repeat.until`
+    # run id to the options that were chosen when it began
+    chosen: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def forget_folder(self, host: str, target: str) -> None:
         """Forget a private folder that was removed, with all that was in it."""
@@ -213,11 +222,10 @@ def _repair_tail(descriptor: int) -> None:
 
 
 def _is_json(line: bytes) -> bool:
-    try:
+    with suppress(ValueError):
         parse_json(line)
-    except ValueError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _write_all(descriptor: int, content: bytes) -> None:
@@ -247,19 +255,15 @@ def _replay(history: History, entry: object, path: Path, number: int) -> None:
 
 def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
     match entry:
-        case {"kind": "run", "run": str(run), "state": str(state)}:
-            history.states[run] = RunState(state)
-            history.reasons[run] = str(entry.get("reason", ""))
-            history.checksums.pop(run, None)
-            if isinstance(checksum := entry.get("status_sha256"), str):
-                history.checksums[run] = checksum
-            if isinstance(process := entry.get("process"), dict):
-                history.processes[run] = process
+        case {"kind": str(kind), "run": str(run)}:
+            _apply_run_entry(history, kind, run, entry)
         case {"kind": "runs", "runs": list(runs), "state": str(state)}:
             history.states.update(dict.fromkeys(map(str, runs), RunState(state)))
             history.reasons.update(dict.fromkeys(map(str, runs), str(entry.get("reason", ""))))
         case {"kind": "in-use", "hosts": list(hosts)}:
             history.in_use.update(map(str, hosts))
+            silent = entry.get("silent")
+            history.silent = silent if isinstance(silent, dict) else {}
         case {"kind": "files", "files": dict(files)}:
             history.files.update({str(name): str(digest) for name, digest in files.items()})
         case {"kind": "imprecise", "workloads": list(workloads)}:
@@ -268,6 +272,24 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
             _apply_host_entry(history, kind, host, entry)
         case _:
             pass  # an entry of a later volbench: ignored
+
+
+def _apply_run_entry(history: History, kind: str, run: str, entry: Mapping[str, object]) -> None:
+    match {**entry, "kind": kind}:
+        case {"kind": "run", "state": str(state)}:
+            history.states[run] = RunState(state)
+            history.reasons[run] = str(entry.get("reason", ""))
+            history.checksums.pop(run, None)
+            if isinstance(checksum := entry.get("status_sha256"), str):
+                history.checksums[run] = checksum
+            if isinstance(process := entry.get("process"), dict):
+                history.processes[run] = process
+        case {"kind": "control", "path": str(path)}:
+            history.controls[run] = path
+        case {"kind": "chosen", "options": dict(options)}:
+            # Only a rate: a journal that somebody changed adds no other option to a run.
+            rate = str(options.get("rate_iops", ""))
+            history.chosen[run] = {"rate_iops": rate} if _RATE.fullmatch(rate) else {}
 
 
 def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:
@@ -283,7 +305,9 @@ def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str
             for path in paths:
                 history.scratch.get(host, {}).pop(str(path), None)
         case {"kind": "folder", "target": str(target), "path": str(path), "identity": numbers}:
+            history.begun.setdefault(host, {})[target] = path
             if (identity := _identity_of(numbers)) is not None:
+                history.begun[host].pop(target)
                 history.folders.setdefault(host, {})[target] = path, identity
                 history.inodes.setdefault(host, {})[target] = int(str(entry.get("inode", 0)))
         case {"kind": "folder-removed", "target": str(target)}:
@@ -300,8 +324,7 @@ def _identity_of(numbers: object) -> FileIdentity | None:
     match numbers:
         case [int(major), int(minor), int(inode), int(born_ns)]:
             return major, minor, inode, born_ns
-        case _:
-            return None
+    return None
 
 
 def _damaged_line(path: Path, number: int, error: Exception) -> ArchiveError:

@@ -27,7 +27,7 @@ from volbench.store.atomic_files import (
     unwritable,
     write_atomic,
 )
-from volbench.store.held_folder import hold_folder, is_own_folder
+from volbench.store.held_folder import hold_folder
 from volbench.store.journal import History
 from volbench.store.layout import Layout
 from volbench.store.log_files import checksum
@@ -53,7 +53,7 @@ _GROUP_ROWS = 100_000
 # Incremented when the same raw files yield different values, so that tables are rebuilt
 TABLES_VERSION = "24"
 # Incremented when the same rows yield different verdicts, findings or aggregates
-RULES_VERSION = "22"
+RULES_VERSION = "23"
 # Rows that a section of a run has at most in each frame without a time
 _SECTION_ROWS = {
     "histogram": 35_000,
@@ -166,11 +166,9 @@ def frame_of(table: pa.Table, *, is_done: bool = False) -> pd.DataFrame:
 
 
 def _without_zone(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return instants of UTC without their zone, which Arrow looks up in a database of zones.
-
-    A slim container has none.
-    """
-    return column.cast(pa.timestamp(column.type.unit))
+    """Return instants of UTC without their zone, which Arrow would look up: containers lack it."""
+    plain = pa.timestamp(column.type.unit)  # a cast would import pyarrow.compute
+    return pa.chunked_array([chunk.view(plain) for chunk in column.chunks], plain)
 
 
 def columns_of(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
@@ -385,7 +383,7 @@ class StoredTables:
         Returns:
             Whether the frames were written; if not, some of the parts may be used up.
         """
-        if not is_own_folder(self.layout.root):
+        if not os.access(self.layout.root, os.W_OK):
             return False
         names: dict[str, None] = {}
 

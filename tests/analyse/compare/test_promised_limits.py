@@ -202,6 +202,27 @@ def test_a_disturbance_leaves_what_it_can_not_have_made(
     assert found.outcome is outcome
 
 
+def test_more_than_promised_is_delivered() -> None:
+    """That the rate is above its limit is no reason against it; a cache is named as one for it."""
+    above: Row = {"rule": "host-cache", "severity": "warning", "evidence": '{"declared": 1000}'}
+    (found,) = audited(*both(level(1500, 60)), finding=above)
+    assert found.outcome is Outcome.DELIVERS
+    assert found.reason.startswith("more than promised")
+    limits = Limits(iops=1000, bandwidth_bytes_per_s=1e10)
+    large = [at(level(900, 60), depth, limits=limits, block_bytes=1 << 20) for depth in (4, 16)]
+    iops, bandwidth = audited(*large)
+    assert (iops.outcome, bandwidth.outcome) == (Outcome.FALLS_SHORT, Outcome.OUT_OF_REACH)
+    assert bandwidth.reason == "1k IOPS in blocks of 1m are 1.05 GB/s at most"
+
+
+def test_zeros_leave_a_rate_below_the_promise_to_the_other_reasons() -> None:
+    """Blocks of zeros are read faster, so that more time, not data, would decide."""
+    finding: Row = {"rule": "never-written", "severity": "invalid", "message": "m"}
+    (found,) = audited(*both(level(500, 2), limits=Limits(iops=1000)), finding=finding)
+    assert found.outcome is Outcome.UNDECIDED
+    assert "zeros" not in found.reason
+
+
 def test_what_the_host_took_decides_nothing() -> None:
     """Disturbed seconds are left out; if they are the majority, the verdict is open."""
     rates = [1000.0] * 60
@@ -290,7 +311,7 @@ def test_a_declared_limit_without_a_usable_second_keeps_its_row() -> None:
     assert iops.reason == "its runs are too short: measure longer"
     empty: Row = {"rule": "never-written", "severity": "invalid"}
     found = next(each for each in audited(*short, *large, finding=empty) if each.is_iops)
-    assert found.reason == "blocks that were never written: write the whole volume first"
+    assert found.reason == "its blocks hold only zeros: write the whole volume first"
     (alone,) = audited(*large)  # no run is meant to show the other limit
     assert not alone.is_iops
 

@@ -198,10 +198,10 @@ def test_a_stalled_repeat_moves_the_estimate_little() -> None:
 def test_too_few_repeats_are_reported() -> None:
     """Two repeats on one volume show nothing, nor does a 0; it is said why."""
     five, two = Group([1.0, 2, 3, 2, 1]), Group([1.0, 2])
-    assert shortage(five, two) == "not enough repeats: 2"
-    assert shortage(Group([0.0, 1, 1]), five) == "no ratio: a repeat is 0"
+    assert shortage(five, two) == "2 repeats"
+    assert shortage(Group([0.0, 1, 1]), five) == "a repeat is 0"
     assert not shortage(five, five)
-    with pytest.raises(ComparisonError, match="not enough repeats: 2"):
+    with pytest.raises(ComparisonError, match="not tested: 2 repeats"):
         contrast(five, two)
     with pytest.raises(InputError):
         Group([1.0, math.nan])

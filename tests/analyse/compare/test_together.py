@@ -8,7 +8,7 @@ import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
 from volbench.analyse.compare.comparison import Comparison, Question, compare
-from volbench.analyse.compare.comparison_result import Regression, size_words, together
+from volbench.analyse.compare.comparison_result import Regression, row_of, together
 
 
 def many(
@@ -73,12 +73,13 @@ def test_a_gate_is_undecided_above_twice_the_tolerance(
     assert row.is_blind == blind
 
 
-@pytest.mark.parametrize(("noise", "is_inconclusive"), [(0.6, False), (1.0, True)])
-def test_noise_above_10x_is_inconclusive(noise: float, *, is_inconclusive: bool) -> None:
-    """Detectable are 5 and 16 times."""
+@pytest.mark.parametrize(("noise", "even"), [(0.1, ""), (0.4, "2x"), (1.0, "10x")])
+def test_noise_of_2x_is_inconclusive(noise: float, even: str) -> None:
+    """Detectable are 1.3, 3 and 16 times."""
     (row,) = many({"reads": 1.0}, noise=noise, tolerance=None).rows
-    assert row.is_inconclusive is is_inconclusive
-    assert (size_words(row.detectable) == "more than 10x") is is_inconclusive
+    words = "inconclusive: too noisy" if even else "no significant difference"
+    assert row_of(row)["verdict"] == words
+    assert not even or row.words == f"{words} to detect even a {even} change"
 
 
 def test_reads_and_writes_of_a_job_are_one_vote() -> None:

@@ -209,6 +209,31 @@ def disturbed(summary: pd.DataFrame, nights: Sequence[int]) -> pd.DataFrame:
     return findings_of(*(("host-noise", "note", run, "read") for run in noisy["run"]))
 
 
+def test_volumes_and_labels_of_a_campaign_are_apart_and_a_new_name_is_no_other_volume() -> None:
+    """A drop of one volume does not hide behind others; one volume a night is one series."""
+    good, bad = summary_of(40), summary_of(40, level=dropping(at=30))
+    both = pd.concat([good.assign(volume="/dev/sda"), bad], ignore_index=True)
+    states = {"/dev/sda": State.STABLE, "/dev/sdb": State.REGRESSION}
+    assert {trend.by["volume"]: trend.state for trend in trends_of(both)} == states
+    tiers = both.assign(label_tier=both["volume"].str[-1])
+    assert [dict(trend.by) for trend in trends_of(tiers)] == [{"tier": "a"}, {"tier": "b"}]
+    trend = only(bad.assign(volume="/dev/" + bad["campaign"]))
+    assert (trend.state, trend.by) == (State.REGRESSION, {})
+
+
+def test_rates_of_clients_at_one_time_are_their_total() -> None:
+    """It is that of the aggregate, and of a host alone what it had."""
+    hosts = [summary_of(9, seed=n).assign(host=f"h{n}", step="1/1") for n in (1, 2)]
+    keys = hosts[0][["campaign", "group", "direction"]].assign(step="1", repeat="1", clients=2)
+    sums = keys.assign(iops=[2000.0 + night for night in range(9)], bw_bytes_per_s=1.0)
+    question = TrendQuestion(metrics=("iops",))
+    rows = pd.concat(hosts, ignore_index=True)
+    (trend,) = find_trends(rows, no_findings(), question, sums=sums).rows
+    assert trend.results.tolist() == [2000.0 + night for night in range(9)]
+    (alone,) = find_trends(hosts[0], no_findings(), question, sums=sums.assign(clients=1)).rows
+    assert alone.results.tolist() == hosts[0]["iops"].tolist()
+
+
 def test_a_night_with_a_busy_host_is_not_judged() -> None:
     """What the host slowed is no level of the volume, and the remark names those nights."""
     summary = summary_of(40, level=lambda n, place: steady(n, place) * (0.7 if n > 36 else 1))

@@ -10,7 +10,6 @@ from tests.analyse.findings.conftest import (
     VolumeKind,
     a_run,
     a_view,
-    device_samples,
     found,
     over_time,
     percentile_rows,
@@ -134,12 +133,6 @@ def test_a_neighbour_that_comes_and_goes_is_reported() -> None:
     assert entry.to_s == pytest.approx(180, abs=2)
     assert "recovered" in entry.message
     assert found(over_time(level(2000)), rule="neighbour") == []
-
-
-def test_a_full_cache_of_a_buffered_run_is_the_page_cache() -> None:
-    """What the page cache does is told by its own rule."""
-    run = a_run({"direct": None, "iodepth": None}, limits=Limits(iops=100))
-    assert found(a_view(run, device=device_samples(run)), rule="host-cache") == []
 
 
 def probe(*, cold: bool = False, zero_share: float | None = None) -> ColdProbe:

@@ -68,6 +68,14 @@ def test_clients_that_are_missing_are_named_once() -> None:
     assert found(*whole, rule="missing-clients") == []
 
 
+@pytest.mark.parametrize(("iops", "count"), [(20.0, 1), (60.0, 0)])
+def test_a_client_far_slower_than_its_peers_is_named(iops: float, count: int) -> None:
+    """A host ten times slower, with its rate and that of the others."""
+    views = a_step(*["finished"] * 3, columns=[{"iops": 200.0}, {"iops": iops}, {"iops": 200.0}])
+    entries = found(views[0], views[2], views[1], rule="uneven-repeats")
+    assert [entry.run for entry in entries] == [views[1].run.id] * count
+
+
 LATENCIES = (
     "lat_mean_s",
     "lat_p50_s",

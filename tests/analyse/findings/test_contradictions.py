@@ -28,7 +28,6 @@ Frames = Mapping[str, pd.DataFrame]
 
 @pytest.fixture(scope="module", params=FOLDERS, name="frames")
 def _frames(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Frames:
-    """Return the frames of the results of a folder."""
     place = tmp_path_factory.mktemp("import") / "campaign"
     data = import_results(CASES / request.param, output=place, on_note=lambda _: None)
     return {name: data.frame(name) for name in ("summary", "series", "findings", "verdicts")}
@@ -119,7 +118,6 @@ FIELD = LABELS.parent
 
 @pytest.fixture(scope="module", name="judged")
 def _judged() -> list[Judged]:
-    """Return the judged findings about all published cases."""
     return list(judge(FIELD, read_labels(LABELS)))
 
 

@@ -18,7 +18,7 @@ from tests.analyse.findings.conftest import (
     series_rows,
     summary_row,
 )
-from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.findings import find
 from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.resample import Floats
@@ -67,11 +67,14 @@ def test_disturbed_seconds_are_counted_and_left_out(noise: Row, words: str) -> N
     assert entry.evidence["clean_iops"] == IOPS
 
 
-def test_a_drop_without_host_noise_is_caused_by_the_volume() -> None:
-    """The same fall with a quiet host stays a fall."""
-    view = disturbed_run({"steal_percent": 0.0})
-    assert Context((view,)).steadiness(view, "write").changes
-    assert not found(view, rule="host-noise")
+def test_a_host_that_stood_still_is_named() -> None:
+    """Nothing ran there, so that no sample was taken: a frozen or suspended machine."""
+    run = a_run()
+    device = [row for row in device_samples(run) if not 20 < float(str(row["t_s"])) < 50]
+    device = [row | {"interval_s": 30.0} if row["t_s"] == 50 else row for row in device]
+    view = a_view(run, summary=[summary_row(run)], device=device)
+    (entry,) = found(view, rule="host-noise")
+    assert entry.message.startswith("The whole host stood still for 30s after 20s: ")
 
 
 def test_disturbed_seconds_that_are_faster_than_all_others_count() -> None:
@@ -113,6 +116,7 @@ def test_a_step_under_a_disturbed_host_is_a_note_beside_its_warning() -> None:
     causes = {cause.cause for cause in Context((view,)).explanations(view)}
     assert Cause.HOST_NOISE in causes
     assert Cause.CREDITS not in causes
+    assert verdict_rows(Context((view,)))[0]["level_iops"] is None
 
 
 def test_a_third_of_quiet_seconds_is_enough() -> None:

@@ -20,7 +20,6 @@ from tests.analyse.findings.conftest import (
 )
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.findings.job_rules import needed_samples
 from volbench.model.campaign.planned_run import Imported, ImportedJob, SourceFile
 from volbench.model.results.finding import Severity
 
@@ -56,25 +55,12 @@ def test_fresh_random_buffers_are_not_reported(options: dict[str, str | None]) -
     assert found(a_view(a_run(options)), rule="compressible") == []
 
 
-def test_buffers_of_reads_are_not_judged() -> None:
-    """What is read was written by another process."""
-    run = a_run({"rw": "randread", "refill_buffers": None, "zero_buffers": "1"})
-    view = a_view(run, summary=[summary_row(run, direction="read")])
-    assert found(view, rule="compressible") == []
-
-
 @pytest.mark.parametrize("engine", ["psync", "sync", "pvsync2", "mmap", "http", "libpmem", None])
 def test_a_synchronous_engine_with_a_queue_depth_is_reported(engine: str | None) -> None:
     """Also when the engine is not named, because psync is fio's default."""
     (entry,) = found(a_view(a_run({"ioengine": engine})), rule="queue-depth")
     assert (entry.evidence["asked_depth"], entry.evidence["depth"]) == (16, 1)
     assert (engine or "psync") in entry.message
-
-
-def test_a_queue_without_a_rate_is_not_judged() -> None:
-    """Warnings are errors in tests: numpy warned of a maximum of nothing."""
-    row = summary_row(a_run(), iops=None, iops_overall=None, lat_mean_s=0.002)
-    assert found(a_view(a_run(), summary=[row]), rule="queue-depth") == []
 
 
 @pytest.mark.parametrize(
@@ -94,12 +80,6 @@ def test_a_full_queue_and_a_rate_limited_job_have_no_finding(
     run = a_run(options)
     view = a_view(run, summary=[summary_row(run, lat_mean_s=lat_mean_s)])
     assert found(view, rule="queue-depth") == []
-
-
-def test_an_export_has_an_engine_of_its_own() -> None:
-    """The nbd engine stands in for whatever the profile names, and it keeps a depth."""
-    run = a_run({"ioengine": "psync"}, kind=VolumeKind.NBD)
-    assert found(a_view(run, device=[]), rule="queue-depth") == []
 
 
 @pytest.mark.parametrize(
@@ -313,12 +293,6 @@ def test_too_few_samples_for_a_percentile_are_reported() -> None:
     (note,) = found(a_view(run, summary=[summary_row(run, total_ios=1000)]), rule="too-short")
     assert note.severity is NOTE
     assert note.evidence["least_percentile"] == 99.9
-
-
-@pytest.mark.parametrize(("percentile", "needed"), [(50, 20), (99, 1000), (99.99, 100_000)])
-def test_the_samples_needed_for_each_percentile(percentile: float, needed: float) -> None:
-    """Ten must lie beyond the percentile."""
-    assert needed_samples(percentile) == pytest.approx(needed)
 
 
 def test_a_run_of_a_few_seconds_is_reported() -> None:

@@ -19,7 +19,7 @@ def own_row(job: str, **values: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("naming", NAMINGS)
 def test_the_naming_of_files_changes_nothing(naming: str) -> None:
-    """Seven namings of 216 results have four factors and 72 cells of three repeats."""
+    """Nine namings of 216 results have four factors and 72 cells of three repeats."""
     design = design_of([*rows_named(naming)])
     assert {factor.column: factor.values for factor in design.factors} == {
         "volume": ("/dev/local", "/dev/premium", "/dev/standard"),
@@ -28,6 +28,7 @@ def test_the_naming_of_files_changes_nothing(naming: str) -> None:
         "iodepth": DEPTHS,
     }
     assert design.repeats == {3: 72}
+    assert "72 cells of 216 results; varies: volume (3), rw (" in repr(design)
     assert design.aliases["direction"] == "rw"
     assert design.constants["ioengine"] == "libaio"
 
@@ -60,6 +61,13 @@ def test_two_jobs_of_a_profile_are_two_occasions() -> None:
     """First and second pass of equal options differ in name on purpose."""
     design = design_of([own_row("first-pass"), own_row("second-pass")])
     assert design.by_column[NAME].values == ("first-pass", "second-pass")
+
+
+def test_a_job_has_its_name_on_each_host() -> None:
+    """One that two hosts ran, beside another that only the first host ran."""
+    jobs = [("one", "vm1"), ("two", "vm1"), ("two", "vm2")]
+    design = design_of([own_row(job, host=host, run=f"{job}{host}") for job, host in jobs])
+    assert [cell.values[NAME] for cell in design.cells] == ["one", "two", "two"]
 
 
 def test_sections_of_one_run_are_no_repeats() -> None:
@@ -123,6 +131,8 @@ def test_what_is_compared_is_a_place_with_a_setting_in_common() -> None:
     assert design_of(apart).compared == ""
     engines = [own_row("r", ioengine=engine) for engine in ("libaio", "io_uring")]
     assert design_of(engines).compared == "ioengine"
+    spdk = own_row("r", ioengine="spdk", volume="trtype=PCIe traddr=0000.01.00.0 ns=1")
+    assert design_of([*engines, spdk]).compared == "ioengine"  # perhaps of the same disk
     depths = [own_row("r", iodepth=depth) for depth in (1, 16)]
     assert design_of(depths, first=("iodepth",)).compared == "iodepth"
 

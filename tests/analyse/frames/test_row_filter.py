@@ -14,6 +14,7 @@ FRAME = pd.DataFrame(
         "clat_p99_s": [0.0009, 0.019, 0.003, 0.4],
         "direct": pd.array([True, False, None, True], dtype="boolean"),
         "rate_iops": pd.Series(["not set", "900", "3000", None], dtype=object),
+        "volume": pd.array(["/srv/a", "/srv/beta", "/srv/a/a", None], dtype="string"),
         "label_volume_type": pd.array(["gp2", "gp3", "gp2", "io1"], dtype="string"),
     }
 )
@@ -42,6 +43,8 @@ FRAME = pd.DataFrame(
         ("direct==yes", [0, 3]),
         ("direct==no", [1]),
         ("host~^vm0[12]$", [0, 1]),
+        ("volume==a", [0, 2]),  # as tables name it
+        ("volume!=beta", [0, 2, 3]),
     ],
 )
 def test_conditions_keep_the_matching_rows(condition: str, rows: list[int]) -> None:

@@ -1,5 +1,6 @@
 """State and end of a campaign: hosts that hang, runs that are left, and leaves to overwrite."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from tests.planned import planned_campaign, planned_run
 from tests.waiting import until
 from volbench.engine.campaign import campaign_state
-from volbench.engine.campaign.campaign_engine import check_finished
+from volbench.engine.campaign.campaign_engine import check_finished, left_out
 from volbench.engine.campaign.campaign_state import SILENT_S, Attendance, reported_silence
 from volbench.engine.campaign.host_survey import survey
 from volbench.engine.guard.preflight import allowed_for
@@ -18,7 +19,7 @@ from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
 from volbench.model.campaign.event import CampaignEnded, Event, HostBack, HostSilent
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import DevicePin, Run, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Absent, DevicePin, Run, Volume, VolumeKind
 
 
 @dataclass
@@ -82,7 +83,7 @@ def test_silence_and_return_are_reported_once(monkeypatch: pytest.MonkeyPatch) -
     clients, events, looks = [Client(0.0), Client(0.0)], list[Event](), 0
 
     class Counted(Attendance):
-        def silent_hosts(self) -> dict[str, float]:
+        def silent_hosts(self) -> dict[str, tuple[float, str]]:
             nonlocal looks
             looks += 1
             return super().silent_hosts()
@@ -106,6 +107,16 @@ def test_silence_and_return_are_reported_once(monkeypatch: pytest.MonkeyPatch) -
     assert events[0] == HostSilent("local", SILENT_S + 1)
 
 
+def test_absent_hosts_of_one_cause_are_one_line() -> None:
+    """A number in a name, and an address, are no other cause."""
+    dead = {f"dead{n:03}": f"dead{n:03} cannot be reached at 10.0.0.{n}" for n in range(1, 151)}
+    absent = [Absent(host=host, reason=reason) for host, reason in {**dead, "x": "full"}.items()]
+    assert [*left_out(absent)] == [
+        f"left out: dead001 to dead150: {dead['dead001']} (the first of 150 hosts)",
+        "left out: x: full",
+    ]
+
+
 WORDS = "error while loading shared libraries: libaio.so.1"
 
 
@@ -127,6 +138,8 @@ def test_the_error_of_a_broken_fio_is_reported(
 
 
 BY_ID = "/dev/disk/by-id/scsi-1"
+ABSENT = (Absent(host="vm9", reason="silent", clients=39),)
+POD = (Host(name="pod", address="10.0.0.1", connection={"kind": "pod"}),)
 
 
 def a_run(host: str, serial: str) -> Run:
@@ -162,27 +175,22 @@ def test_overwrite_permissions_belong_to_one_host_and_disk(
 
 
 @pytest.mark.parametrize(
-    ("failed", "left", "message"),
+    ("failed", "left", "plan", "message", "hint"),
     [
-        (("a",), (), "1 of 4 runs failed"),
-        ((), ("b", "c"), "2 of 4 runs unfinished"),
-        (("a",), ("b",), "1 of 4 runs failed, 1 of 4 runs unfinished"),
+        (("a",), (), {}, "1 of 1 run failed", "--retry-failed"),
+        ((), ("b",), {}, "1 of 1 run unfinished", "resume c"),
+        (("a",), ("b",), {}, "1 of 1 run failed, 1 of 1 run unfinished", "--retry-failed"),
+        ((), (), {"absent": ABSENT}, "39 of 40 clients left out", "run --like c --inventory FILE"),
+        (("a",), (), {"hosts": POD}, "1 of 1 run failed", "run the campaign again"),
+        (("a",), ("b",), {"hosts": POD}, "1 of 1 run failed, 1 of 1 run unfinished", "resume c"),
     ],
 )
-def test_states_without_runs_are_not_mentioned(
-    failed: tuple[str, ...], left: tuple[str, ...], message: str
+def test_a_partial_result_is_an_error(
+    failed: Sequence[str], left: Sequence[str], plan: Mapping[str, object], message: str, hint: str
 ) -> None:
-    """Runs of a lost host have neither failed nor are they unstarted: they are left."""
+    """A lost host has runs left, an absent one has none; pods stay while runs are left."""
+    end = CampaignEnded((), tuple(failed), tuple(left), ())
     with pytest.raises(CampaignError) as caught:
-        check_finished(CampaignEnded((), failed, left, ()), Path("c"), total=4)
+        check_finished(end, Path("c"), planned_campaign(a_run("vm1", ""), **plan))
     assert caught.value.message == message
-    assert ("--retry-failed" in caught.value.hint) is bool(failed)
-
-
-@pytest.mark.parametrize(("left", "hint"), [((), "run the campaign again"), (("b",), "resume c")])
-def test_runs_whose_pods_are_removed_are_not_resumed(left: tuple[str, ...], hint: str) -> None:
-    """Pods stay only while runs are left to do in them."""
-    end = CampaignEnded((), ("a",), left, ())
-    with pytest.raises(CampaignError) as caught:
-        check_finished(end, Path("c"), total=4, are_hosts_kept=False)
     assert hint in caught.value.hint

@@ -68,7 +68,9 @@ def test_fio_replays_a_log_at_its_pace(tmp_path: Path) -> None:
     content = fio_log(volume / "disk", ios=40, pause_us=25_000)
     log.write_bytes(content)
     (tmp_path / "p.yaml").write_text(PROFILE.format(log=log, redirect=""))
-    done = call("run", tmp_path / "p.yaml", "--on", volume, "-o", into)
+    options = ("--on", volume, "-o", into)
+    assert call("run", tmp_path / "p.yaml", *options).returncode == 3
+    done = call("run", tmp_path / "p.yaml", *options, "--allow-destroy", "fio:read_iolog")
     assert done.returncode == 0, done.stderr
     summary = volbench.open_campaign(into).summary().query("phase == 'measured'")
     assert summary.set_index("direction")["total_ios"].to_dict() == {"read": 30, "write": 10}
@@ -90,7 +92,8 @@ def test_a_binary_trace_is_sent_to_hosts(tmp_path: Path) -> None:
         profile = PROFILE.format(log=log, redirect=", replay_redirect: data")
         (tmp_path / "p.yaml").write_text(profile)
         options = ("--inventory", fleet.inventory, "-o", tmp_path / "out")
-        done = call("run", tmp_path / "p.yaml", *options)
+        consent = ("--allow-destroy", "fio:read_iolog")
+        done = call("run", tmp_path / "p.yaml", *options, *consent)
     assert done.returncode == 0, done.stderr
     summary = volbench.open_campaign(tmp_path / "out").summary().query("phase == 'measured'")
     counts = summary.set_index(["host", "direction"])["total_ios"].to_dict()

@@ -21,7 +21,6 @@ _STATUS_S = 0.5  # fio is started with two status lines a second
 
 
 def _run_on(volume: VirtualVolume, run: Run, **changed: str) -> VirtualRun:
-    """Do one run on a volume, with changed options of its job."""
     (section,) = run.sections
     return volume.run(
         run.options,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks
+from tests.waiting import until
 from volbench import open_campaign
 from volbench.analyse.time.cold_volume import describe
 from volbench.api.one_campaign import campaign_data
@@ -62,16 +63,22 @@ def names_in(folder: Path) -> Sequence[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_snapshot_is_cold_at_first_and_warm_afterwards(tmp_path: Path) -> None:
-    """A restored snapshot is called cold once; the probe itself warms what it reads."""
+def test_snapshot_is_cold_where_no_probe_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restored snapshot stays cold: a second probe does not read the blocks that one warmed."""
+    seeds = iter((0, 128, 0))
+    monkeypatch.setattr("secrets.randbelow", lambda _: next(seeds))
     with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:
         first = judged(probe(lab.uri, tmp_path / "1"))
         second = judged(probe(lab.uri, tmp_path / "2"))
+        again = judged(probe(lab.uri, tmp_path / "3"))
     assert first.cold
+    assert second.cold
     assert first.pairs >= 90
     assert first.first_median_s == pytest.approx(0.026, rel=0.2)
     assert first.median_ratio > 10
-    assert not second.cold
+    assert not again.cold  # the same seed, which no other probe draws
     assert first.zero_share == second.zero_share == 0
 
 
@@ -125,6 +132,7 @@ def test_probe_only_reads(tmp_path: Path) -> None:
     passes = [f"{which}-{part + 1}" for which in ("first", "second") for part in range(ROUNDS)]
     kept = {**dict.fromkeys(passes, (*always, *logs)), "zeros": always}
     names = [f"{step}/{name}" for step in kept for name in kept[step]]
+    until(lambda: not any(tmp_path.glob("probe/*/.control")))  # its watching thread removes it
     assert names_in(tmp_path / "probe") == sorted(["probe.json", *names])
     assert {path.name for path in tmp_path.iterdir()} == {"data: 1", "probe"}
 

@@ -23,12 +23,6 @@ def server() -> Server:
     return made
 
 
-def test_a_free_disk_passes(server: Server) -> None:
-    """The scripted machine itself gives no reason to refuse."""
-    assert refusal(server.machine, "/dev/sdb", campaign_dir="/data/c") == ""
-    assert refusal(server.machine, "/dev/sdb1", campaign_dir="/data/c") == ""
-
-
 @pytest.mark.parametrize("upper", ["dm-0", "md0", "bcache0"])
 def test_a_device_under_another_device_is_refused(server: Server, upper: str) -> None:
     """A disk and its partition belong to the LVM, RAID or cache that holds the partition."""
@@ -43,11 +37,6 @@ def test_a_partition_of_a_held_disk_is_refused(server: Server) -> None:
     """Multipath holds the whole disk, so its partition is taken too."""
     server.build("dm-3", (253, 3), "sdb")
     assert "/dev/sdb1 is held by dm-3" in refusal(server.machine, "/dev/sdb1")
-
-
-def test_a_logical_volume_passes(server: Server) -> None:
-    """The top of a stack may be overwritten when its user says so."""
-    assert refusal(server.machine, server.build("dm-0", (253, 0), "sdb1")) == ""
 
 
 def test_a_logical_volume_on_the_root_disk_is_refused(server: Server) -> None:

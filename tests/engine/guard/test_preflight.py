@@ -45,15 +45,6 @@ def test_buffers_must_fit_the_memory(options: dict[str, str | int]) -> None:
     check_memory(run, memory_bytes=None)
 
 
-def test_usual_jobs_fit() -> None:
-    """The defaults of fio, and a deep queue of small blocks."""
-    check_memory(run_on("/data"), memory_bytes=1 << 30)
-    deep = section("j", iodepth=256, numjobs=16, bs="4096")
-    check_memory(
-        run_on("/data", options={}).model_copy(update={"sections": (deep,)}), memory_bytes=1 << 30
-    )
-
-
 def test_a_rejected_job_is_found_among_many() -> None:
     """Many job files are parsed by one process of fio, and the one that it rejects is named."""
     runs = [
@@ -83,31 +74,35 @@ MIB = 1 << 20
 
 
 def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_written() -> None:
-    """A shared file and the overlays of two clients count once each, also for the hint."""
+    """A shared file and the overlays of two clients count once, in all folders of a filesystem."""
     base = section("base", rw="write", size=100 * MIB, filename="base")
     runs = [
         run_on("/data", VolumeKind.DIRECTORY, base).model_copy(
             update={"shared": "base", "phase": Phase.PRECONDITION}
         )
     ]
-    for client in ("c1", "c2"):
+    for client, folder in (("c1", "/data"), ("c2", "/more")):
         parts = (
             section("read", rw="read", size=100 * MIB, filename="base"),
             section("write", rw="write", size=100 * MIB, filename=f"{client}-overlay"),
         )
         runs.append(
-            run_on("/data", VolumeKind.DIRECTORY, *parts).model_copy(update={"shared": "base"})
+            run_on(folder, VolumeKind.DIRECTORY, *parts).model_copy(update={"shared": "base"})
         )
     files = {path: Mock(stat=None) for run in runs for path in planned_files(run)}
-    state = Mock(files=files, volumes={"/data": Mock(free_bytes=379 * MIB)})
+    seen = Mock(space=(379 * MIB, 3), device=None)
+    state = Mock(files=files, volumes=dict.fromkeys(("/data", "/more"), seen))
     check_rooms(runs, state)
-    state.volumes["/data"].free_bytes = 378 * MIB
+    seen.space = (378 * MIB, 3)
     with pytest.raises(RefusedError, match="3 files in /data needs 300 MiB") as caught:
         check_rooms(runs, state)
     assert "size=99m" in caught.value.hint
     files["/data/base"].stat = Mock(size_bytes=100 * MIB, allocated_bytes=100 * MIB)
-    state.volumes["/data"].free_bytes = 170 * MIB
+    seen.space = (170 * MIB, 3)
     with pytest.raises(RefusedError, match="2 files in /data needs 200 MiB"):
+        check_rooms(runs, state)
+    seen.space = (170 * MIB, 1)
+    with pytest.raises(RefusedError, match="room for 1 more files, not 2"):
         check_rooms(runs, state)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.conftest import Disks, call
 from tests.planned import a_folder, planned_run
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.described_volumes import look_at_volume
+from volbench.engine.hosts.described_volumes import look_at
 from volbench.errors import RefusedError
 from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
@@ -41,15 +41,6 @@ def write_in_run(scratch: Scratch, path: Path) -> None:
 def run_in(folder: Path) -> Run:
     """Return a run of one file in a directory."""
     return planned_run(a_folder(folder), Section(name="w"))
-
-
-def test_files_created_by_a_run_are_removed(tmp_path: Path, journal: Journal) -> None:
-    """A file that was not there before its run is volbench's, and goes at the end."""
-    path, scratch = tmp_path / "made", scratch_from(journal, tmp_path)
-    write_in_run(scratch, path)
-    assert scratch.owns(str(path))
-    assert scratch.remove() == ()
-    assert not path.exists()
 
 
 def test_existing_files_are_kept(tmp_path: Path, journal: Journal) -> None:
@@ -96,15 +87,15 @@ def test_a_new_file_with_the_same_inode_is_another_file(tmp_path: Path, journal:
     assert not scratch.owns(str(path))
 
 
-def test_fio_may_replace_a_file_once_in_a_run(tmp_path: Path, journal: Journal) -> None:
-    """It unlinks a file that is too short for a later run, and makes another."""
+def test_fio_may_replace_a_file_while_its_run_goes_on(tmp_path: Path, journal: Journal) -> None:
+    """It unlinks a file that is too short for a later run, or in each of its loops."""
     path = tmp_path / "made"
     scratch = scratch_from(journal, tmp_path)
-    for size in (1, 2):
-        scratch.expect([str(path)])
+    scratch.expect([str(path)])
+    for is_over in (False, False, True):
         path.unlink(missing_ok=True)
-        path.write_text("x" * size)
-        scratch.settle([str(path)])
+        path.write_text("x")
+        scratch.settle([str(path)], is_over=is_over)
         assert scratch.owns(str(path))
     path.unlink()
     path.write_text("somebody's")
@@ -243,7 +234,7 @@ def test_a_filesystem_is_known_by_its_folder_whatever_its_device_number(
 
     def is_in_place() -> bool:
         if is_running:
-            return scratch.is_in_place(placed, look_at_volume(LocalExecutor(), question))
+            return scratch.is_in_place(placed, look_at(LocalExecutor(), [question]).volumes)
         return scratch.place(run_in(point)) == placed
 
     if now != "same":
@@ -281,9 +272,10 @@ def test_a_folder_mounted_over_the_volume_is_refused(
     call("mount", "--bind", str(other), str(target))
     try:
         question = VolumeQuestion(str(target), private_folder=placed.volume.folder)
-        seen, later = look_at_volume(LocalExecutor(), question), scratch_from(journal, tmp_path)
+        later, seen = scratch_from(journal, tmp_path), look_at(LocalExecutor(), [question]).volumes
         with pytest.raises(RefusedError, match="something is mounted over it, and hides"):
             scratch.is_in_place(placed, seen) if is_running else later.place(run_in(target))
+        assert later.remove() == (placed.volume.folder,)
     finally:
         call("umount", str(target))
     assert scratch_from(journal, tmp_path).place(run_in(target)) == placed

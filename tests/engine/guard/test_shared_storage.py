@@ -32,6 +32,11 @@ def test_an_image_attached_twice_and_held_by_a_program(disks: Disks) -> None:
         assert "cannot be opened exclusively" in refusal(HERE, second)
     finally:
         os.close(descriptor)
+    assert refusal(HERE, second) == ""
+    with image.open("r+b"):
+        message = f"is on a file in other use: {image} is in use by "
+        assert message in refusal(HERE, second)
+        assert message in refusal(HERE, disks.attach(Path(second)))
 
 
 @pytest.mark.root

@@ -26,7 +26,6 @@ def limits(endpoint: str, device: str = "sdc") -> Limits | None:
 
 @pytest.fixture(autouse=True)
 def _links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the links of Azure's first data disk and of Google's lead to sdc."""
     links = {"/dev/disk/azure/scsi1/lun0", "/dev/disk/by-id/google-data-1"}
     monkeypatch.setattr(cloud_metadata, "_device", lambda paths: "sdc" * bool(links & {*paths}))
 

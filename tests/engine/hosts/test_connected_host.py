@@ -38,7 +38,9 @@ def test_errors_of_all_hosts_become_one(
     with pytest.raises(VolbenchError) as caught:
         raise_all([ConnectedHost(Host(name=name), LocalExecutor()) for name in "ab"], errors)
     assert type(caught.value) is expected
-    listed = f"a: {errors[0].message}; b: {errors[1].message}"
+    first, second = (error.message for error in errors)
+    both = f"a, b: {first} (the first of 2 hosts)"
+    listed = both if first == second else f"a: {first}; b: {second}"
     assert caught.value.message == f"2 of 2 hosts cannot take part: {listed}"
     assert caught.value.hint == (errors[0].hint if errors[0].hint == errors[1].hint else "")
 

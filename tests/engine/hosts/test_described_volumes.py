@@ -31,7 +31,6 @@ def _at(fields: tuple[str, ...], name: str) -> int:
 
 
 def _device(answer: Answer) -> Answer:
-    """Return the device of the first volume."""
     volume: Answer = answer[_at(DescribedHost._fields, "volumes")][0]
     device: Answer = volume[_at(DescribedVolume._fields, "device")]
     return device

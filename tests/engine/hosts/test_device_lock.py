@@ -64,7 +64,8 @@ def test_a_shared_file_system_is_reported_once() -> None:
     """In one sentence, however many hosts and campaigns share it."""
     words, host = shared_note({f"vm{n}": {"/data": ["b", "a"]} for n in range(4)})
     assert words.startswith("the disk of /data on vm0 and 3 more is also used by 2 other")
-    assert "(a): " in words
+    assert "(a, b): " in words
+    assert "volbench status DIR --clean" in words
     assert host == ""
     words, host = shared_note({"vm0": {"/data": ["b"]}, "vm1": {}})
     assert "of /data on vm0 is also used by 1 other campaign (b): " in words
@@ -90,7 +91,6 @@ def test_a_lock_of_a_detached_disk_does_not_hold_the_next_one(disks: Disks) -> N
 
 
 def _campaign_on(device: str, seed: int) -> Campaign:
-    """Return a plan on a device that exists."""
     number = Path(device).stat().st_rdev
     campaign = a_campaign(seed, os.minor(number))
     (run,) = campaign.runs
@@ -113,8 +113,8 @@ def test_a_partition_and_a_file_below_it_are_on_one_disk(disks: Disks) -> None:
     first, second = _campaign_on(disk, 1), _campaign_on(disks.partition(disk), 2)
     folder = on_target(3, disks.folder / "x")
     reserve_host(EXECUTOR, first)
-    assert first.key in reserve_host(EXECUTOR, second)[f"{disk}p1"]
-    assert second.key in reserve_host(EXECUTOR, folder)[str(disks.folder / "x")]
+    assert first.key in str(reserve_host(EXECUTOR, second)[f"{disk}p1"])
+    assert second.key in str(reserve_host(EXECUTOR, folder)[str(disks.folder / "x")])
     assert folder.key in other_campaigns(EXECUTOR, first)
     for campaign in (first, second, folder):
         release_locks(EXECUTOR, campaign)
@@ -158,7 +158,7 @@ def test_a_folder_or_new_file_is_used_by_one_campaign(tmp_path: Path) -> None:
         with pytest.raises(RefusedError, match=f"{target} on local is used by another campaign"):
             reserve_host(EXECUTOR, second)
         release_locks(EXECUTOR, first)
-        assert on(3, target, kind).key in reserve_host(EXECUTOR, second)[str(target)]
+        assert on(3, target, kind).key in str(reserve_host(EXECUTOR, second)[str(target)])
         release_locks(EXECUTOR, on(3, tmp_path, kind))
         release_locks(EXECUTOR, second)
         child = os.fork()
@@ -166,6 +166,6 @@ def test_a_folder_or_new_file_is_used_by_one_campaign(tmp_path: Path) -> None:
             reserve_host(EXECUTOR, first)
             os._exit(0)
         os.waitpid(child, 0)
-        assert first.key not in reserve_host(EXECUTOR, second).get(str(target), [])
+        assert first.key not in str(reserve_host(EXECUTOR, second).get(str(target)))
         release_locks(EXECUTOR, second)
         release_locks(EXECUTOR, first)

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -13,6 +14,7 @@ from volbench.engine.guard.run_guard import describe_device
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.host_facts import probe_host, require_fio
 from volbench.errors import FioError, InputError, RefusedError
+from volbench.execute.agent.block_devices import BlockDevice, Devices
 from volbench.execute.agent.files import FileStat
 from volbench.execute.protocol import Completed
 from volbench.model.campaign.planned_run import VolumeKind
@@ -83,13 +85,6 @@ class TestFio:
         """Runs are not made with a fio whose results lack what is needed."""
         with pytest.raises(FioError, match=f"is {version}; runs need fio 3.18 or newer"):
             require_fio(_fio_that_says(f"{version}\n"))
-
-    @pytest.mark.parametrize(
-        "version", ["fio-3.18", "fio-3.42", "fio-3.40-7-gabc-dirty", "fio-4.0"]
-    )
-    def test_a_new_fio(self, version: str) -> None:
-        """3.18 and everything after it will do."""
-        assert require_fio(_fio_that_says(f"{version}\n")) == "/usr/bin/fio"
 
     def test_a_broken_fio_is_refused(self) -> None:
         """The words of a fio that does not work are quoted, and a probe goes on without it."""
@@ -193,6 +188,26 @@ class TestTarget:
         server.mount("28 27 8:17 / /mnt rw - ext4 /dev/sdb1 rw")
         volume = find_volume(server.machine, role="data", target="/mnt/new")
         assert volume.kind is VolumeKind.FILE
+
+    def test_the_link_of_a_disk(self) -> None:
+        """SATA, PCIe of a controller and of a subsystem, USB, and a virtual disk without one."""
+        texts = {
+            "/sys/class/ata_link/link3/sata_spd": "6.0 Gbps\n",
+            "/sys/devices/p/nvme0/device/current_link_speed": "8.0 GT/s PCIe\n",
+            "/sys/devices/p/nvme0/device/current_link_width": "4\n",
+            "/sys/devices/sub/nvme1/device/current_link_speed": "5.0 GT/s PCIe\n",
+            "/sys/devices/sub/nvme1/device/current_link_width": "2\n",
+            "/sys/devices/usb2/2-1/speed": "5000\n",
+            "/sys/devices/usb2/2-1/busnum": "2\n",
+        }
+        snapshot = mock.Mock(
+            text=lambda path: texts.get(path, ""),
+            names=lambda path: ["nvme1"] if path.endswith("sub") else ["nvme0n1"],
+        )
+        disks = ("ata3/host2/sdb", "p/nvme0/nvme0n1", "sub/nvme0n1", "usb2/2-1/host1/sdc", "v/vda")
+        for path, megabytes in zip(disks, (600, 3938, 1000, 500, 0), strict=True):
+            disk = BlockDevice((8, 16), path.rpartition("/")[2], "", f"/sys/devices/{path}")
+            assert Devices(snapshot).link(disk)[1] // 10**6 == megabytes
 
     def test_a_device_is_pinned(self) -> None:
         """A device is known by number, size, serial and model, those of the disk for its part."""

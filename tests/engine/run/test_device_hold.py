@@ -21,7 +21,7 @@ from volbench.engine.guard.device_guard import Attachment, attachment_of
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import look_at_volume
-from volbench.engine.run.run_directory import RunDirectory, device_to_hold
+from volbench.engine.run.run_directory import RunDirectory, devices_to_hold
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import RefusedError
@@ -78,7 +78,7 @@ def _remote(tmp_path: Path, disks: Disks) -> Iterator[Remote]:
             "deadline_s": 60,
             "listener": lambda _event: None,
             "stop": StopRequest(),
-            "attachment": attachment,
+            "attachments": {volume.target: attachment},
         }
         host = ConnectedHost(Host(name="vm1"), executor, shutil.which("fio") or "")
         directory = RunDirectory(executor, folder, name="key/run-0")
@@ -163,9 +163,13 @@ def test_a_device_replaced_before_the_start_is_refused(
     until(lambda: not list(tmp_path.glob("work/key/*")))
 
 
-def test_the_host_checks_at_the_start_itself(tmp_path: Path, disks: Disks) -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_the_host_checks_at_the_start_itself(
+    tmp_path: Path, disks: Disks, *, several: bool
+) -> None:
     """A whole campaign on a host: another disk comes after the guard's yes, and stays as it is."""
     device, other = disks.attach(), disks.image()
+    target = f"{disks.attach()}:{device}" if several else device
     other.write_bytes(b"precious" + other.read_bytes()[8:])
     before = digest(other)
     starts: list[list[str]] = []
@@ -178,18 +182,18 @@ def test_the_host_checks_at_the_start_itself(tmp_path: Path, disks: Disks) -> No
         return start(executor, argv, **options)
 
     with loopback_fleet(tmp_path, "vm1") as fleet:
-        text = fleet.inventory.read_text().replace(str(fleet.data("vm1")), device)
+        text = fleet.inventory.read_text().replace(str(fleet.data("vm1")), target)
         fleet.inventory.write_text(text)
         profile = fleet.profile("jobs:\n  a: {rw: write, bs: 4k}\n")
         with mock.patch.object(AgentExecutor, "start", swapped):
             done = volbench(
                 *("run", profile, "--inventory", fleet.inventory, "-o", tmp_path / "out"),
-                *("--allow-destroy", f"vm1:{device}", "--yes"),
+                *("--allow-destroy", f"vm1:{target}", "--yes"),
             )
     assert starts, done.stderr
     assert digest(other) == before
     assert done.returncode == 3, done.stderr
-    assert f"{device} on vm1 was replaced right before the start" in done.stderr
+    assert f"{target} on vm1 was replaced right before the start" in done.stderr
 
 
 @pytest.mark.slow
@@ -205,7 +209,8 @@ def test_partition_has_the_attachment_of_its_disk(
     )
     assert remote.attachment.diskseq.isdecimal()
     for diskseq, status in ((remote.attachment.diskseq, 0), ("1", NOT_STARTED)):
-        hold = device_to_hold(run, Attachment(diskseq, remote.attachment.boot_id))
+        accepted = Attachment(diskseq, remote.attachment.boot_id)
+        hold = devices_to_hold(run, {run.volume.target: accepted})
         process = remote.executor.start(
             ["true"],
             cwd=str(tmp_path),
@@ -218,5 +223,5 @@ def test_partition_has_the_attachment_of_its_disk(
 def test_program_that_holds_a_device_runs_as_root() -> None:
     """The supervisor opens the device, whatever the path of its node."""
     executor = AgentExecutor(SubprocessChannel("vm1"), sudo=True)
-    hold = {"node": "/nodes/disk"}
+    hold = [{"node": "/nodes/disk"}]
     assert executor.request(launch, {"argv": ["fio", "job.fio"], "hold": hold}).as_root

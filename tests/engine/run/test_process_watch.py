@@ -10,7 +10,7 @@ import pytest
 
 from tests.fio.runs import run_on
 from tests.waiting import PATIENCE_S, until
-from volbench.engine.hosts.orphans import end_orphan, identify, is_alive
+from volbench.engine.hosts.orphans import end_orphan, identify
 from volbench.engine.run.process_watch import Ending, Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory, secrets_of
 from volbench.engine.run.stop_request import StopRequest, stop_on_signals
@@ -128,17 +128,6 @@ def test_a_hangup_is_not_a_stop_where_it_is_handled_or_was_ignored() -> None:
             assert not stop.requested
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def test_orphan_is_recognised_and_ended(tmp_path: Path) -> None:
-    """A process of an earlier controller is ended by what identifies it."""
-    process = start(tmp_path, ASLEEP)
-    executor = LocalExecutor()
-    identity = identify(executor, process.pid)
-    assert is_alive(executor, identity)
-    assert end_orphan(executor, identity)
-    assert process.wait(5) is not None
-    assert not is_alive(executor, identity)
 
 
 def test_another_process_with_the_same_pid_is_left_alone(tmp_path: Path) -> None:

@@ -6,18 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-import pytest
-
 from tests.planned import a_folder, planned_run
 from tests.waiting import until
-from volbench.engine.hosts.connected_host import Clock, estimate_clock
+from volbench.engine.hosts.connected_host import Clock
 from volbench.engine.run.barrier import Barrier, WaitPolicy
 from volbench.engine.run.start_gate import Gate
 from volbench.errors import ConnectError
 from volbench.execute.agent.files import write_files
 from volbench.execute.agent.gate import FOLDER, GO, NEVER, READY, WOKE
 from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import ClockReading, Process, Supervision
+from volbench.execute.protocol import Process, Supervision
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -119,42 +117,3 @@ def test_client_that_may_be_waking_up_has_not_received_a_later_start(tmp_path: P
         gate.poll()
         time.sleep(0.02)
     assert "before the others" in gate.held_back
-
-
-class _SetClock(LocalExecutor):
-    """Machine whose clock is set after its survey."""
-
-    def __init__(self, by_s: float) -> None:
-        super().__init__()
-        self.by_s = by_s
-
-    def clock(self) -> tuple[ClockReading, ...]:
-        """Return a reading of it."""
-        now_s = time.time()
-        return (ClockReading(now_s, now_s + self.by_s, now_s + 0.001, time.monotonic()),)
-
-
-@pytest.mark.parametrize("by_s", [3600.0, -3600.0, -3.0])
-@pytest.mark.parametrize("is_set_before", [True, False])
-def test_a_clock_set_after_the_survey_moves_no_start(
-    tmp_path: Path, by_s: float, *, is_set_before: bool
-) -> None:
-    """Whether before or after the process is ready; its results are placed by the new offset."""
-    machine = _SetClock(by_s)
-    surveyed = estimate_clock(LocalExecutor().clock())
-    (tmp_path / FOLDER).mkdir()
-    gate = Gate(a_barrier("vm0"), "vm0", surveyed, patience_s=20)
-    gate.open_for(machine, str(tmp_path))
-    lead_s = time.time() - time.monotonic() + (by_s if is_set_before else 0.0)
-    (tmp_path / READY).write_text(f"{time.monotonic() + lead_s:.6f} {time.monotonic():.6f}\n")
-    while not (tmp_path / GO).exists():
-        gate.poll()
-        time.sleep(0.02)
-    start = (tmp_path / GO).read_text().split()[0]
-    assert 0 < float(start) - lead_s - time.monotonic() < 10
-    now_s = float(start) + (0.0 if is_set_before else by_s)
-    (tmp_path / WOKE).write_text(f"{float(start) + 0.01:.6f} {start} {now_s:.6f}\n")
-    record = gate.record()
-    assert record["late_s"] == pytest.approx(0.01, abs=1e-3)
-    assert record["clock_offset_s"] == pytest.approx(by_s, abs=0.1)
-    assert record["clock_moved_s"] == pytest.approx(by_s, abs=0.1)

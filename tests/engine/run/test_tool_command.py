@@ -57,7 +57,7 @@ def problems(run: Run, folder: Path) -> tuple[str, ...]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     return judged(run, folder, status=done.returncode, stderr=done.stderr)
@@ -168,7 +168,7 @@ def test_killed_run_is_a_problem(
     assert process.stdout is not None
     assert process.stdout.read(4) == "Jobs"  # it has started, so its handlers are in place
     process.send_signal(number)
-    _, stderr = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=300)
     found = judged(run, tmp_path, status=process.returncode, stderr=stderr)
     assert words in "\n".join(found)
 
@@ -217,7 +217,7 @@ def test_file_is_laid_out_for_a_read(tmp_path: Path, volume: Path) -> None:
     assert problems(run, tmp_path) == ()
     argv = [*prepared(run, tmp_path), "--readonly"]
     (volume / "j.0.0").unlink()
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False, timeout=300)
     assert done.returncode == 1
     assert not (volume / "j.0.0").exists()
 

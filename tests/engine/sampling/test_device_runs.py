@@ -154,7 +154,7 @@ def test_killed_supervisor_is_reported(tmp_path: Path) -> None:
     seen = measure(tmp_path / "place", tmp_path / "run", options, listener=listener)
     assert len(killed) == 1
     assert seen.end.state is RunState.FAILED
-    assert "it was killed together with its supervisor" in seen.end.reason
+    assert "its supervisor was killed" in seen.end.reason
     assert len(seen.samples.taken) >= 2
     assert "001-j-r1: the device was not sampled to the end" in notices
 

@@ -216,7 +216,6 @@ DISKSTATS = """\
 
 @pytest.fixture(name="machine")
 def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with three disks of its provider, one inside it, and devices stacked on them."""
     root = tmp_path / "machine"
     for disk in ("sda", "sdb", "sdc", "nvme0n1"):
         (root / "sys/block" / disk / "device").mkdir(parents=True)

@@ -1,6 +1,8 @@
 """Locks in a folder that other users can write to."""
 
 import os
+import pwd
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -8,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, until
 from volbench.execute.agent import locks
 from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.supervisor import ticks_of
 
+USER = pwd.getpwuid(os.geteuid()).pw_name
 DEVICE = "4094:7"
 """No device has this number."""
 
@@ -102,9 +106,10 @@ def test_folder_that_others_can_reorder_is_not_used(folder: Path) -> None:
 def test_campaigns_on_a_disk_see_each_other(folder: Path) -> None:
     """Each hears of those that are there, and of none that has left or is from before a restart."""
     assert locks.join_disk("disk-8:1", "a") == []
-    assert locks.join_disk("disk-8:1", "b") == ["a"]
+    process = f"~{os.getpid()}.{ticks_of(os.getpid())}"
+    assert locks.join_disk("disk-8:1", "b", process) == [f"a of {USER}"]
     (folder / "volbench-disk-8:1.old").write_text("0000-another-boot:\n")
-    assert locks.join_disk("disk-8:1", "a") == ["b"]
+    assert locks.join_disk("disk-8:1", "a") == [f"b of {USER}, PID {os.getpid()}"]
     assert locks.join_disk("disk-8:11", "c") == []
     locks.release("c")
     locks.release("b")
@@ -175,3 +180,19 @@ def test_the_end_of_the_agent_waits_for_a_reservation_under_way(
     locks.release_unused()
     thread.join(PATIENCE_S)
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.root
+def test_a_lock_of_another_pid_namespace_holds_while_its_process_may_live(folder: Path) -> None:
+    """A container cannot see the processes of its machine; the machine sees those of containers."""
+    command = ("unshare", "--pid", "--fork", "--kill-child", "sleep", "60")
+    with subprocess.Popen(command) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        until(lambda: bool(children.read_text()))
+        namespace = Path(f"/proc/{children.read_text().split()[0]}/ns/pid").stat().st_ino
+        assert locks.take_lock(DEVICE, "theirs", f"~1.1.{namespace}") == ""
+        assert locks.take_lock(DEVICE, "ours") == "theirs"
+        process.kill()
+    is_seen = Path("/proc/self/ns/pid").stat().st_ino == 4026531836  # Namespace of the machine
+    until(lambda: locks.take_lock(DEVICE, "ours") == ("" if is_seen else "theirs"))
+    assert (folder / f"volbench-{DEVICE}").exists()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks
-from tests.waiting import Started, until
+from tests.waiting import Started, until, until_written
 from volbench.execute.agent import processes, supervisor, watch
 from volbench.execute.agent.agent_error import AgentError
 
@@ -81,7 +81,7 @@ def test_second_launch_starts_nothing(folder: Path) -> None:
     """A request whose reply was lost is repeated."""
     first = launch(folder, "sh", "-c", "echo x >>hits; sleep 60")
     assert launch(folder, "sh", "-c", "echo x >>hits") == first._replace(is_earlier=True)
-    until((folder / "hits").exists)
+    until_written(folder / "hits", "\n")
     assert (folder / "hits").read_text() == "x\n"
 
 
@@ -265,8 +265,8 @@ def test_sampling_is_stopped_on_request(folder: Path) -> None:
     assert "\n! tail " in merged(events(folder), "samples")
 
 
-def test_attached_sampling_ends_with_its_controller(folder: Path) -> None:
-    """The program itself goes on, and a resume ends it."""
+def test_an_attached_program_ends_with_its_controller(folder: Path) -> None:
+    """No resume can take it over; when it ended tells which files are its own."""
     code = (
         "import sys; from volbench.execute.agent import supervisor as s; "
         "print(s.launch(argv=['sleep', '60'], cwd=sys.argv[1], stderr=sys.argv[1] + '/err', "
@@ -278,8 +278,11 @@ def test_attached_sampling_ends_with_its_controller(folder: Path) -> None:
             [sys.executable, "-c", code, str(folder)], check=True, capture_output=True, text=True
         ).stdout
     )
-    until(lambda: not (folder / ".c").exists())
-    os.killpg(pid, signal.SIGKILL)  # it was still there
+    until((folder / ".c" / "end").exists)
+    assert not Path("/proc", str(pid)).exists()
+    lived = processes.lifetime(str(folder / ".c"))
+    assert lived is not None
+    assert lived.began_ns < lived.ended_ns
 
 
 def test_a_start_that_fails_after_its_controller_is_gone_leaves_nothing(
@@ -310,7 +313,7 @@ def test_device_is_held_unless_it_was_replaced(
 ) -> None:
     """The program inherits the descriptor; it is not started on another device."""
     hold = {**held(disks.attach()), **change}
-    launch(folder, "sh", "-c", "ls -l /proc/$$/fd", hold=hold)
+    launch(folder, "sh", "-c", "ls -l /proc/$$/fd", hold=[hold])
     pushed = events(folder)
     if reason:
         assert pushed[-1] == Event("status", number=supervisor.NOT_STARTED)
@@ -323,7 +326,7 @@ def test_device_is_held_unless_it_was_replaced(
 def test_exclusive_hold_keeps_others_out(folder: Path, disks: Disks) -> None:
     """The device can be opened exclusively again once the program has ended."""
     device = disks.attach()
-    launch(folder, "sleep", "60", hold={**held(device), "exclusive": True})
+    launch(folder, "sleep", "60", hold=[{**held(device), "exclusive": True}])
     with pytest.raises(OSError, match="busy"):
         os.open(device, os.O_RDONLY | os.O_EXCL)
     supervisor.send_signal(str(folder / ".c"), signal.SIGKILL)

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from volbench.errors import InputError
+from volbench.extensions.catalogue.catalogue_tables import market_table
 from volbench.extensions.catalogue.price_list import Metered, Price, Prices
 from volbench.extensions.catalogue.price_performance import Market, market, on_frontier
 from volbench.extensions.catalogue.priced_runs import Billing, performance, priced_runs
@@ -35,6 +36,7 @@ def runs(*repeats: tuple[str, float], rw: str = "randread") -> pd.DataFrame:
                 "host": f"host-{flavor}",
                 "volume": "/dev/sdb",
                 "steady": True,
+                "judged": True,
                 "iops": iops,
                 "bw_bytes_per_s": iops * 4096,
             }
@@ -115,11 +117,16 @@ def test_the_frontier_marks_volumes_not_significantly_faster() -> None:
 
 
 def test_two_repeats_are_too_few_for_a_rank() -> None:
-    """Without enough repeats offers share a rank, and intervals are not known."""
-    found = offered(runs(("a", 1000), ("a", 1001), ("b", 1000), ("b", 1001)))
-    assert [offer.rank for offer in found.offers] == [1, 1]
-    assert found.offers[0].indistinct == ("b",)
-    assert math.isnan(found.offers[0].cost_per_1000_iops.low)
+    """Offers share a rank and are shown to differ in nothing; a row adds up."""
+    found = offered(runs(("a", 1000), ("a", 3000), ("b", 4000), ("b", 3999)))
+    assert [(offer.rank, offer.indistinct) for offer in found.offers] == [(1, ()), (1, ())]
+    first = found.offers[0]
+    assert math.isnan(first.cost_per_1000_iops.low)
+    assert first.cost_per_1000_iops.estimate == pytest.approx(5)
+    assert first.cost_per_100_mb_per_s.estimate == pytest.approx(5 * 100 / 4.096)
+    texts = [column.show(first) for column in market_table(found).columns if column.show]
+    assert {"a (*)", "too few repeats to compare"} <= {*texts}
+    assert "Equal ranks: too few repeats to compare." in market_table(found).notes
 
 
 def test_jobs_are_ranked_separately() -> None:
@@ -172,8 +179,9 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     priced, notes = priced_runs(rows, ONE, nameless, prices)
     assert math.isnan(priced["monthly"][0])
     assert "its size is unknown" in notes[0]
-    sized, _ = priced_runs(rows, ONE, nameless, prices, size_bytes=50 * GIB)
+    sized, notes = priced_runs(rows, ONE, nameless, prices, size_bytes=50 * GIB)
     assert sized["monthly"][0] == pytest.approx(4)
+    assert notes[-1] == "aws/gp3: provisioned IOPS is not counted: declare it in limits"
 
 
 def test_only_steady_runs_count() -> None:

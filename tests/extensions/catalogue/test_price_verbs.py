@@ -23,7 +23,6 @@ KAMATERA = ("--prices", "kamatera-azure")
 
 @pytest.fixture(name="results")
 def _results(tmp_path: Path) -> Path:
-    """Return a campaign on machines of three flavors, one of them without a price."""
     return make(tmp_path, HOSTS).root
 
 
@@ -73,8 +72,7 @@ def test_the_table_of_prices_is_readable(results: Path) -> None:
     """Ranks, costs and what was left out stand in the terminal."""
     done = run("price", results, *KAMATERA, "--unsteady", "--where", "zone==1")
     assert "Standard_B2s" in done.output
-    assert "30.66" in done.output
-    assert "unknown" not in done.output
+    assert done.output.count("steadiness unknown)") == done.output.count("unknown") == 2
     assert "only machines are counted" in done.output
 
 

@@ -28,7 +28,6 @@ HOSTS = "hosts: {vm1: {address: 192.0.2.1, limits: lab/fast}}\n"
 
 @pytest.fixture(name="types")
 def _types(tmp_path: Path) -> Path:
-    """Return a file of one type, beside profiles and an inventory that know it or not."""
     for name, text in (("own", PROFILE), ("plain", PLAIN), ("hosts", HOSTS)):
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     file = tmp_path / "lab.yaml"

@@ -24,7 +24,6 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(name="results")
 def _results(tmp_path: Path) -> Path:
-    """Return a folder with one result."""
     put(tmp_path / "results" / "run.json", JSON)
     return tmp_path / "results"
 

@@ -159,14 +159,3 @@ def test_times_are_kept_where_fio_reports_them(taken: Taken) -> None:
     assert row["started_utc"].isoformat() == "2026-11-21T03:18:51.440000+00:00"
     row = rows_of(taken, "fio-2.21/logs-averaged").iloc[0]
     assert row["started_utc"].isoformat().startswith("2026-11-21T03:1")
-
-
-@pytest.mark.slow
-def test_host_and_volume_stay_unknown(taken: Taken) -> None:
-    """There are no facts of a host, and no finding that stands on them."""
-    _, opened = taken
-    assert opened.provenance.hosts == ()
-    assert set(opened.summary()["host"]) == {"unknown"}
-    rules = set(opened.frame("findings")["rule"])
-    wrong = {"file-not-device", "overlapping-jobs", "never-written", "smaller-than-memory"}
-    assert not rules & (wrong | {"missing-clients", "shared-limit", "damaged-files"})

@@ -11,7 +11,6 @@ from tests.extensions.importer.sources import CLIENTS, put, take
 from volbench.api.one_campaign import CampaignData
 from volbench.errors import OutputError
 from volbench.extensions.importer.import_campaign import ImportReport
-from volbench.fio.results.embedded_results import find_results
 
 Taken = tuple[ImportReport, CampaignData]
 HOSTS = ("127.0.0.2", "127.0.0.3")
@@ -122,27 +121,6 @@ def test_series_of_clients_begin_with_their_logs(tmp_path: Path) -> None:
     first = series.query("host == '127.0.0.2' and job == 'rd'").iloc[0]
     assert (first["t_s"], first["iops"]) == (0.25, 805)
     assert (series["bw_bytes_per_s"] > 0).all()
-
-
-def test_unreported_options_of_a_client_stay_unknown(tmp_path: Path) -> None:
-    """Of some clients' jobs fio leaves out the options: the pattern is unknown, not a default."""
-    document = document_of(CLIENTS / "stdout")
-    for entry in document["client_stats"]:
-        entry.pop("job options", None)
-    report, opened = take(put(tmp_path / "r.json", json.dumps(document)), into=tmp_path / "c")
-    rows = opened.summary()
-    assert rows["rw"].isna().all()
-    assert rows["iodepth"].isna().all()
-    assert rows["block_bytes"].tolist() == [4096] * 4  # stands among the global options
-    assert "does not report the options" in report.remarks[0].message
-
-
-def test_states_of_clients_are_reported_from_their_end() -> None:
-    """Clients' documents have no elapsed time: their runtimes and times show the later one."""
-    document = document_of(CLIENTS / "stdout")
-    again = {**document, "timestamp": document["timestamp"] + 100}
-    assert len(find_results(f"{json.dumps(document)}\n{json.dumps(again)}").results) == 2
-    assert len(find_results(f"{json.dumps(document)}\n{json.dumps(document)}").results) == 1
 
 
 def test_clients_without_names_are_refused(tmp_path: Path) -> None:

@@ -53,14 +53,6 @@ def test_incomplete_logs_are_left_out(tmp_path: Path) -> None:
     assert opened.series()["iops"].notna().all()
 
 
-def test_logs_in_a_folder_of_their_own_are_found(tmp_path: Path) -> None:
-    """One result alone tells of the prefix, so it is the one."""
-    put(tmp_path / "in" / "json" / "r.json", numjobs(result_of(NUMJOBS), 3))
-    copy_logs(NUMJOBS, tmp_path / "in" / "logs", prefix="l")
-    intake, _ = take(tmp_path / "in", into=tmp_path / "c")
-    assert (intake.logs, intake.remarks) == (6, ())
-
-
 def test_logs_without_a_result_are_reported(tmp_path: Path) -> None:
     """A log that no result wrote, or that is none, is listed, and nothing else is lost."""
     put(tmp_path / "in" / "r.json", result_of("fio-3.33/logs-averaged"))

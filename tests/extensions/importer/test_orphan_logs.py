@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.extensions.importer.sources import CASES, copy_logs, put, take
+from volbench.api.many_campaigns import Dataset
 from volbench.errors import InputError, OutputError
 from volbench.model.frames.columns import PERCENTILES
 
@@ -42,15 +43,6 @@ def test_latencies_without_a_version_have_no_unit(tmp_path: Path) -> None:
     assert sorted(left) == [f"in/l_{kind}.1.log" for kind in ("clat", "lat", "slat")]
 
 
-def test_results_beside_the_folder_name_the_version(tmp_path: Path) -> None:
-    """One version for all that is imported at once, if the results agree."""
-    copy_logs("fio-3.33/logs-averaged", tmp_path / "in" / "logs", prefix="alone")
-    shutil.copytree(CASES / "fio-3.33/logs-numjobs", tmp_path / "in" / "beside")
-    intake, opened = take(tmp_path / "in", into=tmp_path / "c")
-    assert not any("--fio-version" in problem.message for problem in intake.remarks)
-    assert opened.series().query("job == 'alone'")["lat_mean_s"].notna().any()
-
-
 def test_bins_of_fio_2_reveal_the_version(tmp_path: Path) -> None:
     """No fio 3 writes 1216 bins."""
     copy_logs("fio-2.21/logs-histogram", tmp_path / "old", prefix="h", gone="h")
@@ -82,12 +74,21 @@ def test_unusable_logs_are_listed(tmp_path: Path) -> None:
 
 
 def test_columns_of_new_versions_are_told_apart(tmp_path: Path) -> None:
-    """Eight columns have the maximum third; a priority in hexadecimal is one of fio 3."""
+    """Fio 3.33, which wrote the result beside them, writes neither eight columns nor four."""
     both = "".join(f"{n}000, 800, 900, {way}, 0, 0, 0, 0\n" for n in (1, 2, 3) for way in (0, 1))
     put(tmp_path / "in" / "both_clat.1.log", both)
     put(tmp_path / "in" / "issue_clat.1.log", "0, 81234, 0, 4096, 8192, 0x4004, 1002003004\n")
+    put(tmp_path / "in" / "old_clat.1.log", "1000, 15, 0, 0\n")
+    put(tmp_path / "in" / "same_clat.1.log", "1000, 15, 0, 0, 0\n2000, 15, 0, 0, 0\n")
+    shutil.copytree(CASES / "fio-3.33/logs-numjobs", tmp_path / "in" / "beside")
     intake, opened = take(tmp_path / "in", into=tmp_path / "c")
-    assert {run.run.job: run.run.sample_s for run in intake.runs} == {"both": 1.0, "issue": 0.1}
+    windows = {run.run.job: run.run.sample_s for run in intake.runs}
+    assert windows == {**windows, "both": 1.0, "issue": 0.1}
+    assert "in/old_clat.1.log" in {problem.path for problem in intake.remarks}
+    assert opened.series().query("job == 'same'")["clat_mean_s"].tolist() == [15e-9] * 2
+    assert Dataset([opened]).answer[-1].startswith("Left out: 3 series without a result")
+    lost = opened.frame("findings").query("rule == 'bad-log-rows'")["message"].tolist()
+    assert [text.partition(" ")[0] for text in lost] == ["1"]  # of less than an interval
     series = opened.series()
     reads = series[(series["job"] == "both") & (series["direction"] == "read")]
     assert reads["clat_mean_s"].tolist() == [800e-9] * 3

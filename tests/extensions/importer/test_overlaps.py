@@ -58,14 +58,20 @@ def test_processes_at_the_same_time_are_one_result_with_their_sum(tmp_path: Path
     assert found["lat_mean_s"][1] == pytest.approx(0.9 / 12_001.5, rel=1e-3)
     assert found["clat_p99_s"].isna().all()
     _, opened = take(tmp_path / "in", into=tmp_path / "d")
-    [step] = opened.rows("aggregate")
-    assert (step["clients"], step["iops"]) == (4, 48_006)
+    assert "throttled" not in {*opened.frame("findings")["rule"]}  # at four times 12,000
+    assert [(row["clients"], row["iops"]) for row in opened.rows("aggregate")] == [(4, 48_006)]
+    assert "max 48k (numjobs 4), min 20k (numjobs 1)" in repr(Dataset([opened]).plot("iops"))
+    latency = Dataset([opened]).plot("latency")
+    assert "each has a share" in " ".join(latency.plot.caption)
+    for text, answers in {"iops>=30000": "fail pass", "lat_max_s<150us": "pass fail"}.items():
+        verdicts = Dataset([opened]).expect(text)
+        assert " ".join(verdict.answer for verdict in verdicts) == answers
     assert opened.summary()["note"].str.contains("at the same time as 3 other results").sum() == 4
 
 
 @pytest.mark.parametrize(
     "other",
-    [{"filename": "/dev/nvme0n1p2"}, {"filename": "/dev/nvme1n1:/dev/nvme0n1"}, {"rw": "read"}],
+    [{"filename": "/dev/nvme0n1p2"}, {"filename": "/dev/nvme1n1:/dev/nvme0n1"}, {"iodepth": "2"}],
 )
 def test_parts_of_a_volume_are_that_volume(tmp_path: Path, other: dict[str, str]) -> None:
     """A partition, or one disk of several, is measured beside the whole; also by another load."""
@@ -74,6 +80,7 @@ def test_parts_of_a_volume_are_that_volume(tmp_path: Path, other: dict[str, str]
     assert set(found["volume"]) == {":".join(sorted(named))}
     _, opened = take(tmp_path / "in", into=tmp_path / "d")
     assert {run.imported.beside for run in opened.campaign.runs if run.imported} == {1}
+    assert found["iodepth"].isna().all() == ("iodepth" in other)  # that of one is not the other's
 
 
 @pytest.mark.parametrize(

@@ -143,13 +143,6 @@ def test_options_are_unknown_in_versions_that_did_not_write_them() -> None:
     assert "refill_buffers" in unreported_flags(output)
 
 
-def test_an_odd_version_is_tolerated(tmp_path: Path) -> None:
-    """It is shown as it stands, and only logs need one."""
-    put(tmp_path / "r.json", result_of("fio-3.33/fsync-latency").replace("fio-3.33", "own build"))
-    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
-    assert set(opened.summary()["fio_version"]) == {"own build"}
-
-
 def test_unreported_options_cause_no_findings(tmp_path: Path) -> None:
     """Whether buffers were filled anew is not known where bare options are left out."""
     for version, doubted in (("3.33", False), ("3.42", True)):

@@ -122,3 +122,16 @@ def test_global_options_are_those_of_all_jobs(tmp_path: Path, bs: str, block: in
     _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
     row = opened.rows("summary")[0]
     assert (row["rw"], row["block_bytes"], row["iodepth"]) == ("mixed", block, 8)
+
+
+@pytest.mark.parametrize(("scale", "block"), [(1, 4096), (100, None)])
+def test_io_without_a_name_has_the_block_size_of_its_bytes(
+    tmp_path: Path, scale: int, block: int | None
+) -> None:
+    """A zone that is finished counts as one I/O, of as many bytes as it had left."""
+    document = json.loads(result_of("fio-3.33/randrw-jsonplus"))
+    (job,) = document["jobs"]
+    job["finish"] = {**job.pop("write"), "total_ios": 375, "io_bytes": 375 * 4096 * scale}
+    _, opened = take(put(tmp_path / "r.json", json.dumps(document)), into=tmp_path / "c")
+    rows = opened.rows("summary")
+    assert [row["block_bytes"] for row in rows if row["direction"] == "other"] == [block]

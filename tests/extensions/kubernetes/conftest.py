@@ -24,7 +24,7 @@ from volbench.store.journal import read_history
 
 IMAGE = ("--pod", f"image={NAME}", "--pod", "image-pull-policy=Never", "--pod", "run-as-user=0")
 SHORT = ("--set", "runtime=1s", "--set", "time_based=1", "--set", "size=8m", "--yes")
-_KINDS = ("Pod", "StatefulSet", "PersistentVolumeClaim", "ConfigMap", "Lease")
+_KINDS = ("Pod", "PersistentVolumeClaim", "ConfigMap", "Lease")
 _OWN_CONFIG = "kube-root-ca.crt"
 
 
@@ -172,7 +172,7 @@ def account(desk: Desk) -> Iterator[None]:
 def kill(process: subprocess.Popen[str]) -> None:
     """Kill a controller as a power failure would."""
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
 
 
 @pytest.fixture

@@ -52,4 +52,6 @@ def status(desk: Desk, name: str) -> dict[str, str]:
 
 def log_of(api: Cluster, name: str) -> str:
     """Return the last lines of a controller, for a test that fails."""
-    return "\n".join(controllers.last_lines(api, controllers.find_controller(api, name), count=40))
+    return "\n".join(
+        controllers.last_lines(api, controllers.controllers_on(api, name)[0], count=40)
+    )

@@ -42,7 +42,6 @@ def write_image(path: Path) -> None:
 
 
 def _layer() -> bytes:
-    """Return the root file system as a tar archive."""
     python = (Path(str(sysconfig.get_config_var("BINDIR"))) / "python3").resolve()
     programs = {"fio": Path(_which("fio")), "busybox": Path(_which("busybox"))}
     files = {f"usr/bin/{name}": program for name, program in programs.items()}
@@ -67,7 +66,6 @@ def _layer() -> bytes:
 
 
 def _modules() -> Iterator[Path]:
-    """Yield the modules of Python's library, without those that no agent needs."""
     for path in sorted(_STDLIB.rglob("*")):
         parts = path.relative_to(_STDLIB).parts
         if path.suffix in {".py", ".so"} and not any(map(_WITHOUT.fullmatch, parts)):

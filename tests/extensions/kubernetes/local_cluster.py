@@ -129,7 +129,6 @@ def running_cluster(state: Path) -> Iterator[LocalCluster]:
 
 
 def _free_ports() -> int:
-    """Return the first of some successive ports that nothing listens on."""
     for first in range(16_400 + os.getpid() % 500 * _PORTS, 32_000, _PORTS):
         with suppress(OSError):
             for port in range(first, first + _PORTS):

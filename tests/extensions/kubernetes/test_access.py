@@ -41,7 +41,9 @@ def test_the_shipped_role_is_enough(desk: Desk, job: Path, monkeypatch: pytest.M
     reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
     assert reaped.returncode == 0, reaped.stderr
     api = open_cluster(namespace=desk.api.namespace)
-    for kind in ("Secret", "ServiceAccount", "Role", "Node"):
+    listed = call("k8s", "storageclass", "--namespace", desk.api.namespace)
+    assert "all that campaigns need" in listed.stdout, listed.stderr
+    for kind in ("Secret", "ServiceAccount", "Role", "PersistentVolume"):
         with pytest.raises(AuthError, match="cannot list"):
             api.list(kind)
     api.close()
@@ -60,6 +62,8 @@ def test_a_missing_right_is_named(
     with monkeypatch.context() as patch:
         patch.setenv("KUBECONFIG", str(own))
         done = desk.run("c", str(job), "--storage-class", "fast")
+        listed = call("k8s", "storageclass", "--namespace", desk.api.namespace).stdout
+    assert f" {resource}" in next(line for line in listed.splitlines() if "Rights" in line)
     assert done.returncode == AuthError.exit_code, done.stderr
     assert resource in done.stderr
     assert "cannot" in done.stderr

@@ -11,12 +11,7 @@ import pytest
 import urllib3
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
-from volbench.extensions.kubernetes.cluster import (
-    PATIENCE_S,
-    Cluster,
-    ForbiddenError,
-    open_cluster,
-)
+from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError, open_cluster
 
 
 def answer_of(status: int, content: Mapping[str, object], date: str = "") -> SimpleNamespace:
@@ -45,7 +40,7 @@ FORBIDDEN = 'pods is forbidden: User "x" cannot create resource "pods" in API gr
 @pytest.mark.parametrize(
     ("status", "message", "error", "hint"),
     [
-        (401, "Unauthorized", AuthError, "kubectl auth whoami"),
+        (401, "Unauthorized", AuthError, "auth whoami"),
         (403, FORBIDDEN, AuthError, "volbench k8s render --role"),
         (403, 'pods "p" is forbidden: exceeded quota: q, requested: pods=1', InputError, "quota"),
         (403, 'pods "p" is forbidden: violates PodSecurity "x"', InputError, "a policy of"),

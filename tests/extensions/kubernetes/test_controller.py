@@ -30,7 +30,6 @@ _CONTROLLER = ("--controller-image", NAME)
 
 @pytest.fixture(autouse=True)
 def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Mount this machine's Python into the controller, whose image has none."""
 
     def changed(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
         objects = controller_objects(spec, owner_uid=owner_uid)
@@ -52,7 +51,6 @@ def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = (
 
 
 def _in_pods(cluster: LocalCluster, argument: bytes) -> list[int]:
-    """Return the processes with an argument in pods of this cluster, not of another worker's."""
     processes = []
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended
@@ -145,7 +143,7 @@ def test_a_controller_without_a_volume_has_no_results(desk: Desk, job: Path) -> 
     assert fetched.returncode == 7, fetched.stderr
     assert f"the controller {name} has no results: it never had a volume" in fetched.stderr
     assert f"delete configmap {name}" in fetched.stderr
-    controllers.remove_controller(desk.api, name)
+    desk.api.delete("ConfigMap", name)
     until(lambda: desk.left() == [])
 
 
@@ -158,5 +156,5 @@ def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:
     found = status(desk, name)
     assert found["reason"] == "volbench ended with exit code 4"
     assert "FailedScheduling" in log_of(desk.api, name)
-    controllers.remove_controller(desk.api, name)
+    desk.api.delete("ConfigMap", name)
     until(lambda: desk.left() == [])

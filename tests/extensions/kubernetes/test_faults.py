@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import volbench
 from tests.command_line import call, settings
 from tests.extensions.kubernetes.conftest import IMAGE, Desk, kill, wait_for_run
 from tests.waiting import PATIENCE_S as TEST_PATIENCE_S
@@ -48,6 +49,21 @@ def test_a_pod_that_cannot_start_is_explained(
     assert not (desk.folder / "c").exists()
 
 
+def test_a_cpu_limit_of_the_namespace_is_said_and_found(desk: Desk, job: Path) -> None:
+    """A LimitRange limits pods that ask for no limit: said before the runs, and found in them."""
+    limits = [{"type": "Container", "default": {"cpu": "200m"}}]
+    small = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}}
+    path = f"api/v1/namespaces/{desk.api.namespace}/limitranges"
+    desk.api.request("POST", path, body={**small, "spec": {"limits": limits}})
+    try:
+        done = desk.run("c", str(job), "--storage-class", "fast", *settings("runtime=5s"))
+    finally:
+        desk.api.request("DELETE", f"{path}/small")
+    assert "a LimitRange limits the pod to 200m CPU; if that throttles fio: --pod" in done.stderr
+    findings = volbench.open_campaign(desk.folder / "c").findings
+    assert "cpu-throttled" in {each["rule"] for each in findings}
+
+
 def test_a_controller_ended_while_it_waits_removes_what_it_made(desk: Desk, job: Path) -> None:
     """SIGTERM before the campaign has begun leaves nothing: there is nothing to resume."""
     process = desk.start(
@@ -55,7 +71,7 @@ def test_a_controller_ended_while_it_waits_removes_what_it_made(desk: Desk, job:
     )
     until(lambda: desk.api.list("Pod"))
     process.terminate()
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 130, errors
 
 
@@ -64,7 +80,7 @@ def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=6s")
     wait_for_run(desk)
     desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
-    table, errors = process.communicate(timeout=60)
+    table, errors = process.communicate(timeout=300)
     assert process.returncode == 4, errors
     assert "it was deleted" in errors or "being deleted" in errors
     assert "interrupted" in table
@@ -179,5 +195,5 @@ def test_the_kubelet_restarts_mid_run(desk: Desk, job: Path) -> None:
     wait_for_run(desk)
     desk.cluster.stop("kubelet")
     desk.cluster.start("kubelet")
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors

@@ -51,7 +51,6 @@ def build(target: str, *options: str) -> None:
 
 @pytest.fixture(name="images")
 def _images(cluster: LocalCluster, tmp_path: Path) -> None:
-    """Build the images of the pods and of the controller, and give them to the node."""
     place = subprocess.check_output(
         [ROOT / "scripts" / "cluster-build", "--where"], env=os.environ | CACHE, text=True
     )

@@ -13,8 +13,7 @@ from tests.command_line import call
 from tests.extensions.kubernetes.conftest import IMAGE, Desk
 from tests.waiting import until
 from volbench.errors import DeadlineError
-from volbench.extensions.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife
-from volbench.extensions.kubernetes.lifecycle_tables import steps_table
+from volbench.extensions.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife, steps_table
 
 TIMES = {"created": 0.0, "bound": 1.0, "scheduled": 2.0, "running": 9.0, "stopped": 20.0}
 TIMES |= {"detached": 25.0, "released": 30.0, "deleted": 31.0}
@@ -36,12 +35,15 @@ def test_a_step_that_the_cluster_does_not_have_is_unknown() -> None:
 def test_percentiles_are_those_of_each_class_and_step() -> None:
     """The 99th percentile of few volumes is the slowest, and the table says so."""
     lives = [life("a", bound=1.0), life("a", bound=2.0), life("b", attached=5.0)]
-    table = steps_table(lives)
+    through = life("a", bound=99.0)
+    through.outage_s = 40.0
+    table = steps_table([*lives, through])
     first = table.rows[0]
     assert (first["storage_class"], first["step"], first["volumes"]) == ("a", "provision", 2)
     assert (first["p50_s"], first["p99_s"], first["max_s"]) == (1.5, 2.0, 2.0)
     assert [row["storage_class"] for row in table.rows if row["step"] == "attach"] == ["b"]
     assert "p99 is the slowest" in table.notes[0]
+    assert table.notes[1] == "1 volume left out: the API server did not answer."
 
 
 def test_an_attachment_is_found_by_the_name_that_kubernetes_gives_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.extensions.kubernetes.schemas import NEWEST, problems
 from volbench.extensions.kubernetes.api_values import parse_toleration
-from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, VolumeSource
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
 from volbench.extensions.kubernetes.manifests import (
     CAMPAIGN_LABEL,
     MANAGED_BY,
@@ -67,13 +67,8 @@ def within(value: object) -> Iterator[dict[str, Any]]:
 
 
 def pods(spec: ClusterSpec) -> list[dict[str, Any]]:
-    """Return the specification of every pod and pod template."""
-    return [
-        part
-        for item in objects(spec)
-        for part in within(item)
-        if "automountServiceAccountToken" in part
-    ]
+    """Return the specification of every pod."""
+    return [item["spec"] for item in objects(spec) if item["kind"] == "Pod"]
 
 
 @pytest.mark.parametrize("version", NEWEST)
@@ -86,9 +81,9 @@ def test_manifests_pass_strict_schemas(version: str) -> None:
 
 
 def test_the_manifests_of_the_article_are_as_reviewed() -> None:
-    """One class on a labelled node, and three pods of another on raw block volumes."""
+    """One class on a labelled node, and two pods of another on raw block volumes."""
     article = objects(spec(needs_os=True))
-    several = objects(spec(replicas=3, volume_mode="Block", tolerations=()))
+    several = objects(spec(replicas=2, volume_mode="Block", tolerations=()))
     text = yaml_documents([*article, *several])
     assert text == SNAPSHOT.read_text(encoding="utf-8")
 
@@ -103,7 +98,7 @@ def test_everything_is_found_by_label_and_has_an_owner(each: ClusterSpec) -> Non
     wanted = {MANAGED_BY: "volbench", CAMPAIGN_LABEL: each.campaign}
     assert all(wanted.items() <= metadata["labels"].items() for metadata in described)
     kept = [item["kind"] for item in others if "ownerReferences" not in item["metadata"]]
-    assert kept == (["PersistentVolumeClaim"] if each.keep and each.replicas == 1 else [])
+    assert kept == (["PersistentVolumeClaim"] * each.replicas if each.keep else [])
     names = [(item["kind"], item["metadata"]["name"]) for item in [owner, *others]]
     assert len({*names}) == len(names)
 
@@ -150,10 +145,8 @@ def test_each_role_has_a_mount(each: ClusterSpec) -> None:
         devices = {device["devicePath"] for device in container.get("volumeDevices", [])}
         assert {*role_paths(each).values()} <= mounts | devices
         named = {volume["name"] for volume in pod["volumes"]}
-        is_template = each.replicas > 1 and not each.is_shared
-        claimed = {"data"} if is_template and each.source is VolumeSource.CLAIM else set()
         used = [*container["volumeMounts"], *container.get("volumeDevices", [])]
-        assert {mount["name"] for mount in used} == named | claimed
+        assert {mount["name"] for mount in used} == named
 
 
 @pytest.mark.parametrize(
@@ -164,10 +157,10 @@ def test_each_role_has_a_mount(each: ClusterSpec) -> None:
         (
             {"replicas": 2},
             [
-                ("c-0-0", "a", "data-c-0-0", 1),
-                ("c-0-1", "a", "data-c-0-1", 1),
-                ("c-1-0", "b", "data-c-1-0", 2),
-                ("c-1-1", "b", "data-c-1-1", 2),
+                ("c-0-0", "a", "c-0-0", 1),
+                ("c-0-1", "a", "c-0-1", 1),
+                ("c-1-0", "b", "c-1-0", 2),
+                ("c-1-1", "b", "c-1-1", 2),
             ],
         ),
     ],
@@ -175,24 +168,9 @@ def test_each_role_has_a_mount(each: ClusterSpec) -> None:
 def test_names_of_pods_and_claims_are_predictable(
     more: dict[str, Any], names: list[tuple[str, str, str, int]]
 ) -> None:
-    """The names that the cluster gives to pods and claims of a StatefulSet follow from its name.
-
-    Classes take turns, replicas of a class are measured together.
-    """
+    """Classes take turns, replicas of a class are measured together."""
     usual = {"campaign": "c", "storage_classes": ("a", "b")}
     assert planned_pods(spec(**{**usual, **more})) == names
-
-
-@pytest.mark.parametrize("replicas", [1, 3])
-def test_volumes_are_restored_from_their_source(replicas: int) -> None:
-    """Whether the campaign or a StatefulSet makes their claims."""
-    for more, kind, name in (
-        ({"origin": ("snapshot", "nightly")}, "VolumeSnapshot", "nightly"),
-        ({"origin": ("claim", "gold")}, "PersistentVolumeClaim", "gold"),
-    ):
-        made = objects(spec(replicas=replicas, **more))
-        (source,) = [each["dataSource"] for each in within(made) if "dataSource" in each]
-        assert (source["kind"], source["name"]) == (kind, name)
 
 
 def test_a_claim_that_exists_is_neither_made_nor_changed() -> None:

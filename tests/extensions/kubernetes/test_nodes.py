@@ -67,7 +67,7 @@ def test_runs_on_a_drained_node_are_repeated(desk: Desk, job: Path) -> None:
     wait_for_run(desk)
     cordon(desk, is_closed=True)
     evict(desk)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 4, errors
     assert "EvictionByEvictionAPI: Eviction API: evicting" in errors, errors
     check_loss(desk, "EvictionByEvictionAPI")
@@ -94,7 +94,7 @@ def test_a_kubelet_that_stays_down_and_a_deleted_node(desk: Desk, job: Path) -> 
     wait_for_run(desk)
     desk.cluster.stop("kubelet-2")
     try:
-        _, errors = process.communicate(timeout=90)
+        _, errors = process.communicate(timeout=300)
         assert process.returncode == 4, errors
         assert "DeletionByTaintManager: Taint manager: deleting due to NoExecute taint" in errors
         check_loss(desk, "DeletionByTaintManager")
@@ -122,7 +122,7 @@ def test_a_replaced_pod_that_runs_is_found_again(desk: Desk, job: Path) -> None:
     first = desk.start("c", str(job), *THERE, "--set", "runtime=12s")
     wait_for_run(desk)
     desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
-    first.communicate(timeout=60)
+    first.communicate(timeout=300)
     second = desk.resume("c")
     until(lambda: read_history(desk.folder / "c" / "journal.jsonl").states)
     wait_for_state(desk, RunState.RUNNING)

@@ -119,7 +119,7 @@ def test_output_and_errors_are_separate_streams(ends: Ends) -> None:
     output = bytearray()
     socket: Any = Socket(b"\1one ", b"\2wrong", b"\1two", b"\3" + status(**EXITED))
     PodStream("h", socket, output.extend, ends.put)
-    assert ends.get(timeout=10) == ProgramEnd(7, "wrong")
+    assert ends.get(timeout=300) == ProgramEnd(7, "wrong")
     assert output == b"one two"
 
 
@@ -133,12 +133,12 @@ def test_a_defect_of_one_stream_ends_it_alone(ends: Ends) -> None:
     partial.recv_data_frame = Mock(side_effect=BlockingIOError)
     waiting = PodStream("slow", partial, fail, ends.put)
     PodStream("bad", cast("Any", Socket(b"\1x")), fail, ends.put)
-    bad = ends.get(timeout=10)
+    bad = ends.get(timeout=300)
     assert isinstance(bad, ConnectError)
     assert "not JSON" in str(bad)
     output = bytearray()
     PodStream("h", cast("Any", Socket(b"\1one", b"\3" + status(**EXITED))), output.extend, ends.put)
-    assert ends.get(timeout=10) == ProgramEnd(7, "")
+    assert ends.get(timeout=300) == ProgramEnd(7, "")
     assert output == b"one"
     waiting.close()
     until(lambda: partial.sock.fileno() < 0)
@@ -160,7 +160,7 @@ def test_a_stream_closed_after_it_was_read_ends_once(ends: Ends) -> None:
     until(lambda: busy.sock.fileno() < 0)
     answer = Socket(b"\1one", b"\3" + status(**EXITED))
     PodStream("h", cast("Any", answer), lambda _: None, ends.put)
-    assert ends.get(timeout=10) == ProgramEnd(7, "")
+    assert ends.get(timeout=300) == ProgramEnd(7, "")
 
 
 def test_input_is_sent_in_pieces_that_do_not_block(ends: Ends) -> None:

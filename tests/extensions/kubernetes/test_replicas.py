@@ -1,4 +1,4 @@
-"""Replicas of a StatefulSet after a killed controller, and after the loss of one of them."""
+"""Replicas after a killed controller, and after the loss of one of them."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_replicas_are_resumed_and_repeated_in_the_same_way(desk: Desk, job: Path
 
 
 def test_one_replica_is_lost(desk: Desk, job: Path) -> None:
-    """The set makes its pod again; the journal says what was lost, and all runs finish."""
+    """Resume makes its pod again; the journal says what was lost, and all runs finish."""
     process = desk.start("c", str(job), *THREE, "--set", "runtime=6s")
     wait_for_all(desk)
     name = next(
@@ -52,7 +52,7 @@ def test_one_replica_is_lost(desk: Desk, job: Path) -> None:
         if pod["metadata"]["name"].endswith("-1")
     )
     desk.api.delete("Pod", name, grace_s=0)
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 4, errors
     done = call("resume", desk.folder / "c")
     assert done.returncode == 0, done.stderr

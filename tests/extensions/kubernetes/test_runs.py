@@ -22,6 +22,7 @@ from tests.fleet.hosts import call as call_program
 from tests.waiting import until
 from volbench.api.one_campaign import CampaignData, campaign_data
 from volbench.errors import CampaignError
+from volbench.extensions.kubernetes import pod_status
 from volbench.extensions.kubernetes.cluster import Cluster
 from volbench.extensions.kubernetes.manifests import DATA_DEVICE, claim_spec, make_object
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -108,6 +109,20 @@ def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:
     return [(begin_s, sorted(hosts)) for begin_s, hosts in groups]
 
 
+def test_all_classes_are_those_that_make_volumes_and_delete_them(
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class without a volume soon after the others is left out, with the reason."""
+    monkeypatch.setattr(pod_status, "_LATER_S", 15.0)
+    done = desk.run("c", str(job), "--storage-class", "all")
+    assert done.returncode == 0, done.stderr
+    hosts = set(campaign_data(desk.folder / "c").summary()["host"])
+    assert {"fast", "waiting"} <= hosts <= {"fast", "waiting", "csi"}
+    assert "block (volumes made by hand)" in done.stderr
+    assert "retained (its disks would stay)" in done.stderr
+    assert "stuck is left out: ExternalProvisioning" in done.stderr
+
+
 def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> None:
     """A raw device is refused without consent, as on a machine, and written with it."""
     image = tmp_path / "image"
@@ -186,7 +201,7 @@ def test_a_volume_that_ignores_the_group_of_the_pod_is_refused(desk: Desk, job: 
     done = desk.run("c", str(job), "--storage-class", "fast", *user)
     assert done.returncode == 2, done.stderr
     assert "the user 65532 cannot write to the volume data of fast" in done.stderr
-    assert "use the owner's UID: --pod run-as-user=UID" in done.stderr
+    assert "belongs to the user 0\n  hint: --pod run-as-user=0" in done.stderr
 
 
 def test_many_pods_write_to_one_volume(desk: Desk, job: Path) -> None:

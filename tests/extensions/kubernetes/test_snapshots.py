@@ -53,7 +53,6 @@ def snapshot_class(name: str, *, retains: bool = False) -> Manifest:
 
 @pytest.fixture(scope="module", autouse=True)
 def _driver(cluster: LocalCluster, classes: None) -> Iterator[None]:
-    """Start the driver, and make its classes."""
     del classes
     cluster.add_driver()
     api = open_cluster()

@@ -50,7 +50,7 @@ def test_a_live_campaign_is_left_alone(desk: Desk, job: Path) -> None:
     assert skipped.returncode == 0
     assert "skipped: it is held by" in skipped.stderr
     assert holder(desk) == first
-    _, errors = process.communicate(timeout=90)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert states(desk.folder / "c") == [RunState.FINISHED]
     before = states(copy)
@@ -104,7 +104,7 @@ def test_a_controller_that_lost_its_lease_leaves_the_runs_alone(desk: Desk, job:
     other = CampaignLease(desk.api, name, desk.folder)
     other.take()
     os.kill(process.pid, signal.SIGCONT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 4, errors
     assert f"{name} was taken over by a controller on" in errors
     assert desk.pod()["metadata"]["uid"] == uid

@@ -20,7 +20,6 @@ LARGE = Workload("write", bs="256k", runtime_s=10)
 
 @pytest.fixture(name="p15", scope="module")
 def _p15(tmp_path_factory: pytest.TempPathFactory) -> Proof:
-    """Four workloads on a simulated P15 of which nothing was declared, one after another."""
     folder = tmp_path_factory.mktemp("p15")
     return measure_virtually("p15", folder, ONE_SMALL, SIXTEEN_SMALL, ONE_LARGE, LARGE)
 

@@ -20,10 +20,6 @@ from volbench.extensions.lab.scenario import (
 from volbench.extensions.lab.simulated_disk import Disk
 from volbench.model.document.document_model import document_schema
 
-NEEDED = {
-    *("clean", "cold-write", "cold-read", "never-written", "p15", "bandwidth-limit", "gp2"),
-    *("azure-cache", "stall", "step-down", "neighbour", "drift", "warm-up-curve"),
-}
 WHOLE = Path(__file__).with_name("whole.yaml").read_text(encoding="utf-8")
 SMALL = "name: small\nsize: 4m\nservice: {read: 1ms, write: 1ms}\n"
 
@@ -79,7 +75,6 @@ def test_every_key_is_read_in_base_units() -> None:
     ("line", "place", "words"),
     [
         ("limits: {iops: -1}", "4:16: limits.iops", "above 0"),
-        ("limits: {iops: inf}", "4:16: limits.iops", "finite"),
         ("block: 1000", "4:8: block", "multiple of 512"),
         ("stalls: [{at: 2, for: 2}, {at: 3, for: 1}]", "4:9: stalls", "and must not overlap"),
         ("steps: [{at: 2, to: 2}, {at: 1, to: 1}]", "4:8: steps", "in order"),
@@ -90,7 +85,6 @@ def test_every_key_is_read_in_base_units() -> None:
         ("cache: {size: 1m, drain: 1MB/s, when_full: stall}", "4:8: cache", "resume_below"),
         ("first_touch: {write: 1ms}\ncache: {size: 1m, drain: 1MB/s}", "5:8: cache", "hides first"),
         ("noise: {jitter: 120%}", "4:17: noise.jitter", "at most 1"),
-        ("drift: -101%", "4:8: drift", "at least -100"),
     ],
 )
 def test_a_mistake_is_reported_with_its_position(line: str, place: str, words: str) -> None:
@@ -116,16 +110,6 @@ def test_the_schema_knows_every_bundled_scenario() -> None:
         content = YAML(typ="safe", pure=True).load(scenario_text(name)[0])
         errors = [error.message for error in Draft202012Validator(schema).iter_errors(content)]
         assert errors == []
-
-
-def test_the_promised_scenarios_are_bundled() -> None:
-    """Each is there, called as its file, described, and tells at least one truth."""
-    assert set(scenario_names()) >= NEEDED
-    for name in scenario_names():
-        scenario = read_scenario(name)
-        assert scenario.name == name
-        assert scenario.description
-        assert scenario.truth
 
 
 @pytest.mark.parametrize(("name", "line"), bundled())

@@ -39,7 +39,7 @@ def fio(target: str, *options: str) -> dict[str, float]:
     if target.startswith("/dev/"):
         where = ["--ioengine=libaio", "--direct=1", f"--filename={target}"]
     command = ["fio", "--name=x", "--output-format=json", *where, *options]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     written = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["write"]
     return {"iops": written["iops"], "lat_s": written["lat_ns"]["mean"] / 1e9}
 
@@ -177,7 +177,7 @@ def test_restored_volume_holds_data(name: str, tmp_path: Path, *, holds_data: bo
     """Every page of a restored volume has content; a fresh one is all zeros."""
     with serve(read_scenario(name).resized(1024**2), tmp_path / "lab") as volume:
         copy = tmp_path / "copy"
-        subprocess.run(["nbdcopy", volume.uri, str(copy)], check=True, timeout=60)
+        subprocess.run(["nbdcopy", volume.uri, str(copy)], check=True, timeout=300)
     content = copy.read_bytes()
     pages = {content[at : at + 4096] for at in range(0, len(content), 4096)}
     assert (bytes(4096) in pages) is not holds_data

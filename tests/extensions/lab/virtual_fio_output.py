@@ -131,7 +131,6 @@ def _latency(seconds: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _bin_middles(nanoseconds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the midpoint of the bin of each latency, exact below 128 ns."""
     group = np.frexp(nanoseconds.astype(np.float64))[1] - 7  # 0 for 64 to 127
     width: NDArray[np.int64] = np.left_shift(1, np.maximum(group, 0)).astype(np.int64)
     return nanoseconds // width * width + width // 2

@@ -35,7 +35,6 @@ Values = dict[str, list[tuple[dict[str, str], float]]]
 
 @pytest.fixture(name="campaign")
 def _campaign() -> Campaign:
-    """Return a recorded plan, whose runs are on a host with a label that is no name."""
     plan = read_campaign(RECORDED)[1].campaign
     runs = tuple(run.model_copy(update={"host": "vm01"}) for run in plan.runs)
     host = Host(name="vm01", labels={"volume type": 'gp"3'})

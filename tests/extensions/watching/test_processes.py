@@ -77,6 +77,7 @@ def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None
     (row,) = [row for row in json.loads(shown.stdout) if row["process"] == NAME]
     assert row["read_bytes"] == mine["read_bytes"].sum()
     assert "on all disks of its host" in call("show", tmp_path / "w", "--processes").stdout
+    assert "saturated" in call("show", tmp_path / "w").stdout
     lines = render_table(processes_table(frame), "table", width=80).splitlines()
     assert max(map(len, lines)) <= 80
     exported = call("export", tmp_path / "w", "--frame", "processes", "-o", tmp_path / "p.csv")

@@ -33,7 +33,7 @@ def load(device: str) -> None:
         ("if=/dev/zero", f"of={device}", "bs=4k", f"count={WRITES}", "oflag=direct"),
     )
     for copy in copies:
-        subprocess.run(["dd", *copy], check=True, capture_output=True, timeout=60)
+        subprocess.run(["dd", *copy], check=True, capture_output=True, timeout=300)
 
 
 def log_of(loop: str, into: Path, *, samples: int) -> Path:
@@ -102,11 +102,11 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
     log = log_of(loop, into, samples=4)
     text = "vm 7 started\n! ended\nT 1 1"
     marked = start("watch", "--mark", text, into, env=environment)
-    _, problem = marked.communicate(timeout=60)
+    _, problem = marked.communicate(timeout=300)
     assert marked.returncode == 0, problem
     until(lambda: "vm 7 started" in log.read_text(), patience_s=60)
     process.send_signal(signal.SIGINT)
-    printed, errors = process.communicate(timeout=60)
+    printed, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert "campaign folder" in errors
     assert "watched" in printed

@@ -1,5 +1,6 @@
 """Sentences about a watch, from rows with a known answer."""
 
+from types import MappingProxyType
 from typing import Any, cast
 
 import pandas as pd
@@ -8,7 +9,9 @@ from volbench.extensions.watching.watch_summary import summary_lines
 
 
 class Watched:
-    """A watch of 20 s: a disk is saturated for four of them, by dd; another has no I/O."""
+    """A watch of 20 s: a disk is saturated for three of them, by dd; another has no I/O."""
+
+    names = MappingProxyType[str, Any]({})
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return the frame `device` or `processes`."""
@@ -40,7 +43,7 @@ class Watched:
                     "read_bw_bytes_per_s": 0.0,
                     "write_bw_bytes_per_s": 4096 * rate,
                     "queue_depth": 31.0 if is_full else 0.2,
-                    "active_percent": 100.0 if is_full else 5.0,
+                    "active_percent": 89.0 if second == 8 else 100.0 if is_full else 5.0,
                     "cpu_busy_percent": 95.0 if second == 20 else 10.0,
                     "iowait_percent": 2.0,
                 }
@@ -50,9 +53,9 @@ def test_a_summary_says_who_saturated_what_and_when() -> None:
     """With the peak, the share of the time, and the processes of the saturated time alone."""
     disk, idle, cpu = summary_lines(cast("Any", Watched()))
     assert disk == (
-        "sdb: 680 writes/s (2.79 MB/s) on average; peak 3k IOPS at 10:00:07; busy 24 % of the "
-        "time; saturated for 4s: 10:00:06 to 10:00:10; bytes of the host's processes: dd 90 %, "
-        "db 10 %."
+        "sdb: 680 writes/s (2.79 MB/s) on average; peak 3k IOPS at 10:00:07; busy 23 % of the "
+        "time; saturated for 3s: 10:00:06 to 10:00:10; meanwhile, of the bytes of all "
+        "processes that were seen: dd 90 %, db 10 %."
     )
     assert idle == "1 disk had no I/O."
     assert cpu == (

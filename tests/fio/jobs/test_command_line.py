@@ -76,3 +76,4 @@ def test_another_volume_replaces_all_volumes_of_a_command() -> None:
         command.is_placed = True
         job = parse_jobfile("", path="j.fio", table=TABLE, command=command)
         assert job.profile.volumes == {"data": "."}
+        assert "are replaced by one volume, which carries the load of all" in job.notices[-1]

@@ -44,7 +44,6 @@ def test_a_block_size_is_read_as_fio_reads_it(tmp_path: Path, text: str) -> None
         ("offset", "4z", "4z"),
         ("bs", "4k,,8k", "4096,,8192"),
         ("iodepth", "16,32", "16"),
-        ("rwmixwrite", "10%", "10"),
         ("bsrange", "8k:4k", "4096-8192"),
         ("bsrange", "4k-8k,16k-32k", "4096-8192,16384-32768"),
         ("bssplit", "4k/60:64KiB/", "4096/60:64000/"),
@@ -81,6 +80,8 @@ def test_each_kind_of_option_is_read_with_its_own_grammar(
         ("startdelay", "1-2"),
         ("runtime", "-1"),
         ("direct", "yes"),
+        ("iodepth", "10%"),
+        ("zone_reset_threshold", "1.5"),
     ],
 )
 def test_values_that_fio_refuses_or_a_profile_cannot_hold_are_refused(

@@ -43,7 +43,6 @@ def _read(path: Path) -> str:
 
 
 def _meant(options: list[tuple[str, str | None]], *, kb_base: int) -> dict[str, str]:
-    """Return what holds in a section, by fio's own names."""
     meant: dict[str, str] = {}
     for name, text in options:
         option = TABLE.find(name)
@@ -154,7 +153,7 @@ REFUSED = {
     "no value": ("[j]\nsize\n", 2),
     "comment in a header": ("[job #1]\nsize=1m\n", 1),
     "long line": ("[j]\nsize=1m\ndescription=" + "x" * 8200 + "\n", 3),
-    "a file in several directories": ("[j]\ndirectory=/a:/b\nfilename=x\n", 3),
+    "devices and files of one job": ("[j]\nsize=1m\nfilename=/dev/sdb:/srv/x\n", 3),
     "volumes at once": ("[a]\nfilename=/a/x\n[b]\nfilename=/b/y\nwait_for=a\n", 5),
     "late startdelay": ("[a]\nsize=1m\n[b]\nstonewall\nstartdelay=5\n", 5),
     "wait_for nobody": ("[a]\nsize=1m\nwait_for=z\n", 3),
@@ -236,6 +235,12 @@ def test_an_unset_direction_of_a_split_is_kept() -> None:
     """For fio it has the block size of bs."""
     options = _import("[j]\nbssplit=8k/90:16k/10,,\n").profile.jobs[0].options
     assert options == {"bssplit": "8192/90:16384/10,,"}
+
+
+def test_a_log_to_replay_is_found_from_here() -> None:
+    """As fio opens it; volbench runs fio in another folder."""
+    options = _import("[j]\nread_iolog=a/t.log\n").profile.jobs[0].options
+    assert options["read_iolog"] == str(Path("a/t.log").absolute())
 
 
 @pytest.mark.parametrize("text", ["[j]\nsize=64k ; why\n", "[j]\nsize=64k\t# why\n"])

@@ -13,7 +13,7 @@ from tests.fio.logs.logtexts import SeriesPoint, iops, log_of, points_of, readin
 from volbench.fio.logs.log_rows import Log, Recording
 from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.results.json_output import parse_version
-from volbench.fio.results.merge_jobs import BINS, bin_range_ns
+from volbench.fio.results.merge_jobs import BINS
 from volbench.model.results.result import Direction
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -230,8 +230,8 @@ def test_coarse_histograms_are_read(coarseness: int) -> None:
     counts[1000 // width] = 7
     row = ", ".join(map(str, [1000, 0, 4096, *counts]))
     (point,) = read([log_of("clat_hist", 1, f"{row}\n")], runtime_s=1.0)
-    low = bin_range_ns(1000 // width * width)[0] / 1e9
-    high = bin_range_ns(1000 // width * width + width - 1)[1] / 1e9
+    ends = (1000 // width * width, 1000 // width * width + width)
+    low, high = (((64 + end % 64) << (end // 64 - 1)) / 1e9 for end in ends)
     assert point.lat_p50_s is not None
     assert low <= point.lat_p50_s <= high
 
@@ -333,6 +333,13 @@ def test_the_partial_last_second_of_a_job_is_marked() -> None:
     short = "".join(f"{at}, 1000000, 0, 4096, 0\n" for at in every if at <= 4300)
     points = read([log_of("lat", 1, long), log_of("lat", 2, short)], runtime_s=8.0)
     assert [point.jobs_running for point in points] == [2] * 4 + [1] * 4
+
+
+def test_a_first_window_that_is_not_full_is_scaled() -> None:
+    """272,269 IOPS in 140 ms are 38,000 I/Os in the first second."""
+    rows = "".join(f"{140 + 1000 * second}, 1000, 0, 0, 0\n" for second in range(1, 9))
+    points = read([log_of("iops", 1, f"140, 272269, 0, 0, 0\n{rows}")], runtime_s=8.0)
+    assert iops(points)[:2] == [pytest.approx(0.14 * 272_269), 1000]
 
 
 def test_sparse_rows_do_not_show_when_a_job_ended() -> None:

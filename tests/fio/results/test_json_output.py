@@ -454,3 +454,5 @@ def test_sections_of_a_patched_fio_are_io() -> None:
     ios = entry["read"]["total_ios"], entry["write"]["total_ios"]
     assert twice.other_ios == {"append": ios[0], "finish": ios[1]}
     assert twice.directions[0].total_ios == sum(ios)
+    bare = parse_output(text.replace('"read" : {', '"copy" : {"total_ios" : 5}, "read" : {', 1))
+    assert bare.jobs[0].other_ios == {"copy": 5}

@@ -4,17 +4,19 @@ import statistics
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from volbench.fio.logs.log_windows import bin_mids
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import (
     BINS,
     bin_edges_ns,
-    bin_range_ns,
     merge_bins,
     merge_jobs,
     percentile_ns,
     split_result,
+    total_rates,
 )
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 
@@ -162,6 +164,8 @@ def test_jobs_of_different_length_keep_their_own_rates() -> None:
     direction = write_of(merge_jobs(jobs)[0])
     assert direction.iops == pytest.approx(7000 / 60)
     assert (direction.iops_parallel, direction.parallel_s) == (200.0, 10.0)
+    jobs = [clone([1] * 10, runtime_s=runtime_s) for runtime_s in (0.1, 0.2, 1.0)]
+    assert total_rates(jobs)[0] == 30  # ten writes each, not 100 + 50 + 10 while all ran
 
 
 def test_rates_of_entries_without_totals_are_added_up() -> None:
@@ -210,28 +214,13 @@ def test_percentiles_equal_those_of_fio() -> None:
 
 def test_bins_of_fio_3_are_the_midpoints() -> None:
     """Every key of json+ is the midpoint of one bin, and its edges enclose it."""
-    known = {sum(bounds) // 2: bounds for bounds in map(bin_range_ns, range(BINS))}
+    known = set(bin_mids(np.arange(BINS)).tolist())
     assert max(known) == 17_112_760_320
     for version, latency in latencies():
         if not version.startswith("fio-2"):
-            assert set(latency.bins) <= set(known)
-    for mid_ns, edges in known.items():
-        assert bin_edges_ns(mid_ns) == edges
-        assert edges[0] <= mid_ns < edges[1]
-
-
-def test_invalid_bins_are_refused() -> None:
-    """There is no bin -1, no percentile 101 and no percentile of nothing."""
-    with pytest.raises(ValueError, match="bin"):
-        bin_range_ns(-1)
-    with pytest.raises(ValueError, match="bin"):
-        bin_range_ns(BINS)
-    with pytest.raises(ValueError, match="percentile"):
-        percentile_ns({1: 1}, 101)
-    with pytest.raises(ValueError, match="samples"):
-        percentile_ns({1: 0}, 50)
-    with pytest.raises(ValueError, match="latency"):
-        bin_edges_ns(-1)
+            assert set(latency.bins) <= known
+    edges = {mid: bin_edges_ns(mid) for mid in known}
+    assert all(sum(ends) // 2 == mid for mid, ends in edges.items())
 
 
 @pytest.mark.parametrize(("elapsed_s", "parts"), [(61.0, 1), (121.0, 2), (None, 2)])

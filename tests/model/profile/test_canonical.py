@@ -136,7 +136,12 @@ def test_no_suggestion_is_made_for_a_word_unlike_all_others() -> None:
 
 @pytest.mark.parametrize(
     ("text", "suggestion"),
-    [("random", "`read`"), ("ranread", "`randread`"), ("wrte", "`write`"), ("rantrim", "randtrim")],
+    [
+        ("random", "`randread`"),
+        ("ranread", "`randread`"),
+        ("wrte", "`write`"),
+        ("rantrim", "randtrim"),
+    ],
 )
 def test_a_misspelt_pattern_is_never_answered_with_a_more_destructive_one(
     text: str, suggestion: str

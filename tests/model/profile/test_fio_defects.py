@@ -35,6 +35,8 @@ LARGE = {"rw": "randread", "blocks": str(2**32 + 1)}
         ((3, 5), {"write_hist_log": "h"}, []),
         ((2, 21), {"log_compression": "1m"}, ["#1457"]),
         ((9, 0), {"io_size": "1g", "ramp_time": "5s"}, ["#748"]),
+        ((9, 0), {"openfiles": "2", "nrfiles": "8", "time_based": "1"}, ["#941"]),
+        ((9, 0), {"openfiles": "8", "nrfiles": "8", "time_based": "1"}, []),
         ((3, 20), {"numjobs": "4"}, []),
         ((3, 20), {"numjobs": "4", "create_serialize": "0"}, ["acbda87c"]),
     ],

@@ -33,6 +33,7 @@ def test_risky_options_need_consent(name: str) -> None:
     with pytest.raises(InputError, match="is refused") as caught:
         check_option(TABLE, name, "1")
     assert "--allow-exec" in caught.value.hint
+    assert check_option(TABLE, "verify_state_save", "1")[1] == "1"  # fio's default
 
 
 def test_a_log_to_replay_is_named_in_full() -> None:
@@ -256,7 +257,7 @@ def imported(text: str) -> ImportedJob:
         ("[j]\nrw=read\nsize=1m\nbs=2m\n", 4),
         ("[j]\nrw=read\nsize=1k\n", 3),
         ("[j]\nsize=1m\nrw=write\nrate=1m\nrate_iops=10\n", 5),
-        ("[global]\niodepth_low=8\n[j]\nrw=read\nsize=1m\nioengine=libaio\niodepth=4\n", 2),
+        ("[global]\nbs=8m\niodepth_low=8\n[j]\nrw=read\nsize=1m\niodepth=4\n", 2),
         ("[j]\nrw=write\nsize=1m\ndirect=1\nbs=1000\n", 5),
         (f"[j]\nrw=randwrite\nsize=1m\n{CRASHING.replace(' ', chr(10))}\n", 7),
     ],

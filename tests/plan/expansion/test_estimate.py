@@ -273,6 +273,9 @@ def test_shares_of_a_device() -> None:
     assert written(half) == 5 * GIB
     assert deadline_s(half, grace_s=0) == 5 * GIB / 1e6
     assert written(run_of(DEVICE, {"rw": "write"})) == 10 * GIB
+    assert written(run_of(DEVICE, {"rw": "write", "offset": "40%"})) == 6 * GIB
+    late = {"numjobs": "2", "offset_increment": str(6 * GIB), "size": "80%"}
+    assert written(run_of(DEVICE, {"rw": "write", **late})) == (8 + 4) * GIB
     assert written(run_of(DEVICE, {"rw": "write", "io_size": "10%", "size": "50%"})) == GIB // 2
 
 

@@ -16,11 +16,6 @@ from volbench.plan.inventory.host_document import json_schema
 DEFECTS = sorted(path.name for path in BAD.iterdir())
 
 
-def test_there_are_enough_bad_inventories() -> None:
-    """The collection did not get lost."""
-    assert len(DEFECTS) > 35
-
-
 def _facts(message: str) -> list[list[str]]:
     """Return what is quoted in each line of a message: names and values, not the wording."""
     return [re.findall(r"'[^']*'|`[^`]*`", line) for line in message.splitlines()]

@@ -106,6 +106,7 @@ def test_contradictions_are_refused(targets: tuple[str, ...]) -> None:
         ("known/data", "known:/data"),
         ("data=known", "known:/"),
         ("disk:1", "./disk:1"),
+        ("root@vm1:2201:/data", "Port 2201 for vm1 in ~/.ssh/config"),
     ],
 )
 def test_typos_are_asked_about_by_name(

@@ -158,4 +158,4 @@ def test_a_dumped_profile_reads_back(limits: str) -> None:
 
 def test_own_limits_may_have_a_name() -> None:
     """Numbers by hand can be called like a type, so that prices are found."""
-    assert profile("{name: aws/gp2, iops: 5}").limits["*"] == Limits(name="aws/gp2", iops=5)
+    assert profile("{name: aws/gp2, iops: 5k}").limits["*"] == Limits(name="aws/gp2", iops=5000)

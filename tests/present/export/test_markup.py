@@ -15,7 +15,6 @@ AWKWARD = r"50%_of $x & {a} #1 ^ ~ \n <b> [1] -- | * ` " + '"q"'
 
 @pytest.fixture(name="frame")
 def _frame() -> pd.DataFrame:
-    """Return a few columns of a summary, with what is hard to typeset."""
     return pd.DataFrame(
         {
             "job": ["plain", AWKWARD, "two\nlines"],

@@ -70,5 +70,8 @@ def test_a_loss_looks_alike_in_all_trends_and_asked_rates_are_hollow() -> None:
         if mark.series == "value"
     ]
     assert all(hollow)
-    assert "Hollow: a rate as asked (rate_iops=2000)" in caption_of(build_plot("trend", asked))
+    assert "Hollow: as asked (rate_iops=2000)" in caption_of(build_plot("trend", asked))
     assert "the same share of each panel's values" in caption_of(plot)
+    volumes = [summary.assign(volume=name) for name in ("/dev/sda", "/dev/sdb")]
+    apart = build_plot("trend", given | {"summary": pd.concat(volumes, ignore_index=True)})
+    assert {panel.title.split(", ")[-2] for panel in apart.panels} == {"/dev/sda", "/dev/sdb"}

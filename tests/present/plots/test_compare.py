@@ -81,7 +81,7 @@ def test_the_legend_lists_only_what_is_drawn(comparison: Comparison) -> None:
     labels = [series.label for series in plot.series if series.label]
     assert len(labels) == 4
     assert labels[:2] == ["faster", "slower"]
-    assert "too few repeats" in labels[3]
+    assert labels[2:] == ["no significant difference", "not tested"]
     points = the_mark(plot.panels[0], Points)
     fast = points.data[points.data["label"].str.endswith(", fast")]
     assert set(fast[points.marker_of]) == {"above"}
@@ -109,6 +109,7 @@ def offer(name: str, monthly: float, iops: float, *, front: bool, workload: str 
         runs=5,
         volumes=1,
         unsteady=0,
+        unjudged=0,
         iops=Interval(0.9 * iops, iops, 1.1 * iops),
         bw_bytes_per_s=UNKNOWN,
         cost_per_1000_iops=UNKNOWN,
@@ -153,12 +154,23 @@ def test_a_configuration_that_may_be_no_faster_is_off_the_frontier() -> None:
     assert column(frontier, frontier.y) == [1000, 3000, 3000]
     [pale] = [mark for mark in all_marks(plot.panels[0], Points) if mark.series == "pale"]
     assert column(pale, pale.x) == [60]
-    assert "Pale: not significantly faster" in caption_of(plot)
+    assert "Pale: on the frontier by the point estimate only" in caption_of(plot)
+    sizes = [mark.size for mark in all_marks(plot.panels[0], Points)]
+    assert sizes == [7, 5, 7]  # the pale dot is within the ring, which would cover it
 
 
 def test_a_panel_for_each_job() -> None:
     """Three jobs have three panels, two abreast."""
     offers = tuple(offer("a", 10, 100, front=True, workload=job) for job in ("x", "y", "z"))
+    firsts = tuple(replace(each, rank=1) for each in offers)
+    alike = replace(firsts[0], name="b")
+    markets = (firsts, (alike, *firsts), (alike, firsts[0]))
+    answers = [pareto_plot(Market(some, "USD")).answer for some in markets]
+    assert answers == [
+        "Least cost of an I/O: a in all 3 workloads.",
+        "Least cost of an I/O: a in 2 of 3 workloads.",
+        "Least cost of an I/O: no significant difference.",
+    ]
     panels = pareto_plot(Market(offers, "USD")).panels
     assert [panel.title for panel in panels] == ["x", "y", "z"]
     assert [(panel.row, panel.column) for panel in panels] == [(0, 0), (0, 1), (1, 0)]

@@ -30,7 +30,6 @@ def _cold() -> Frames:
 
 @pytest.fixture(name="filled")
 def _filled() -> Frames:
-    """Return a warm-up in four extents, the second of them slow."""
     rows = [
         result("warm", bw_bytes_per_s=rate, io_bytes=1 << 28, runtime_s=(1 << 28) / rate)
         | {"run": f"warm-{number}", "phase": "warmup", "rw": "write"}

@@ -34,7 +34,6 @@ def plot_of(kind: str) -> Plot:
 
 @pytest.fixture(name="kind", params=list(KINDS))
 def _kind(request: pytest.FixtureRequest) -> str:
-    """Return each kind in turn."""
     return str(request.param)
 
 

@@ -25,7 +25,6 @@ def _fast() -> Frames:
 
 @pytest.fixture(name="slow", scope="module")
 def _slow() -> Frames:
-    """Return five clients, 240 s apart."""
     return storm(clients=5, stagger_s=240, campaign="slow")
 
 

@@ -11,7 +11,6 @@ MANY = 130
 
 @pytest.fixture(name="given", scope="module")
 def _given() -> Frames:
-    """Return many hosts with a job, each at two queue depths, with bins and intervals."""
     rows = [
         result(f"job{n:03}-{depth}", iops=100.0 * n + depth, iodepth=depth, rw="randread")
         | {"host": f"vm{n}"}

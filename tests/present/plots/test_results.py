@@ -46,14 +46,6 @@ def test_latency_points_hold_the_numbers() -> None:
     assert FORMATS[panel.x.format].write(1e-3) == "1 ms"
 
 
-def test_completion_latency_is_named() -> None:
-    """Where fio reported completion latency alone, the axis says so."""
-    [panel] = build_plot("latency", frames([result("a", lat_p99_s=None)])).panels
-    assert panel.x.label == "Completion latency (logarithmic)"
-    [p99] = [mark for mark in all_marks(panel, Points) if mark.marker_of == "_p99"]
-    assert column(p99, p99.x) == pytest.approx([0.0054])
-
-
 def test_percentiles_of_total_latency_are_drawn_beside_those_of_completion() -> None:
     """A job with lat_percentiles alone has points too; one with other percentiles has its max."""
     no_completion, no_total = (

@@ -11,10 +11,18 @@ import pandas as pd
 from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.api.many_campaigns import is_measured_row
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import (
+    Campaign,
+    Run,
+    RunNote,
+    RunState,
+    Section,
+    Volume,
+    VolumeKind,
+)
 from volbench.present.answer import answer, valid_results
-from volbench.present.report import CampaignPart, ReportContent, ReportFigure, RunNote
-from volbench.present.report.report_text import constants_line, quality_of, without_numbers
+from volbench.present.report.content import CampaignPart, ReportContent, ReportFigure
+from volbench.present.report.report_text import constants_line, days_of, quality_of, without_numbers
 from volbench.present.tables.summary_table import summary_table
 from volbench.store.parquet_tables import frame_of, table_of
 
@@ -142,8 +150,8 @@ def content_of(
     )
     count = len({row["run"] for row in results})
     return ReportContent(
-        title="A campaign",
-        constants=constants_line(design, ["aks 1/2"]),
+        title=f"A campaign, {days_of(design)}",
+        constants=constants_line(design, ["aks 1/2"], ""),
         answer=answer(design, invalid=invalid) or [without_numbers(rows)],
         quality=quality_of(design, made_up.rows("findings"), [], [part], runs=count),
         parts=[part],

@@ -17,8 +17,9 @@ from volbench.model.frames.expectation import parse_expectation
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Frames, Options
-from volbench.present.report import ReportContent, render_report, report_plots
-from volbench.present.report.lead_charts import Read
+from volbench.present.report.content import ReportContent
+from volbench.present.report.lead_charts import Read, report_plots
+from volbench.present.report.report_page import render_report
 from volbench.present.tables.audit_table import audit_words
 from volbench.present.tables.expectations_table import expectation_words, expectations_page_table
 
@@ -49,8 +50,10 @@ def test_runs_that_failed_have_no_result() -> None:
     rows[0] |= {"status": "failed", "iops": None}
     states = {run.id: RunNote(RunState.FINISHED, "") for run in runs}
     states[runs[0].id] = RunNote(RunState.FAILED, "no space")
-    page = parsed(render_report(content_of(runs, rows, states=states)))
-    assert "Data quality: 1 without a result, repeats agree within 0 %" in page.text("summary")
+    for last, words in ((1000.0, "agree within 0 %"), (2500.0, "differ by up to 2.5 times")):
+        rows[2]["iops"] = last
+        page = parsed(render_report(content_of(runs, rows, states=states)))
+        assert f"Data quality: 1 without a result, repeats {words}" in page.text("summary")
 
 
 def test_the_page_begins_with_the_answer() -> None:
@@ -58,7 +61,7 @@ def test_the_page_begins_with_the_answer() -> None:
     html = render_report(content([finding(RUNS[0].id, "noisy", "warning")]))
     page = parsed(html)
     assert "/data" in page.text("p")[0]
-    assert "2026-01-02" in page.text("p")[0]
+    assert "2026-01-02" in page.text("h1")[0]
     assert "randwrite 4k, queue depth 1: 1.04k IOPS" in " ".join(page.text("p"))
     quality = "Data quality: 1 of 40 runs with warnings, repeats agree within 3.8 %"
     assert quality in page.text("summary")

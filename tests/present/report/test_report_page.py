@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.present.report.small_reports import EVIL, PICTURE, content_of, parsed, row_of, run_of
-from volbench.model.campaign.planned_run import RunState
-from volbench.present.report import Quality, ReportContent, ReportFigure, RunNote, render_report
+from volbench.model.campaign.planned_run import RunNote, RunState
+from volbench.present.report.content import Quality, ReportContent, ReportFigure
+from volbench.present.report.report_page import render_report
 from volbench.present.report.report_text import without_numbers
 
 
@@ -88,7 +89,7 @@ def test_the_page_is_in_plain_english(content: ReportContent) -> None:
     """It says when, how the runs ended, and what is known of the page cache."""
     page = parsed(render_report(content))
     text = " ".join(page.text("p"))
-    assert "2026-01-02" in text
+    assert "2026-01-02" in page.text("h1")[0]
     assert "2 runs: 2 finished." in page.text("td")
     assert "cached went through the page cache" in text
     assert ": 498 IOPS, 2.04 MB/s, p99 12.3 ms." in text

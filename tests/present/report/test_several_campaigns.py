@@ -15,7 +15,6 @@ TINY = Size(jobs=1, repeats=1, seconds=4)
 
 @pytest.fixture(scope="module", name="results")
 def _results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a campaign, and one whose runs are twice as long."""
     folder = tmp_path_factory.mktemp("results")
     make_campaign(folder, name="short", size=TINY)
     make_campaign(folder, name="long", size=Size(jobs=1, repeats=1, seconds=8))

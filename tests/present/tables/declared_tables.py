@@ -31,7 +31,6 @@ from volbench.extensions.catalogue.price_list import load_prices, price_names
 from volbench.extensions.catalogue.price_performance import Market, Offer
 from volbench.extensions.catalogue.volume_types import catalogue, find_type
 from volbench.extensions.kubernetes.k8s_verbs import controllers_table
-from volbench.extensions.kubernetes.storage_classes import classes_table
 from volbench.extensions.lab.scenario import read_scenario
 from volbench.extensions.lab.scenario_tables import scenarios_table, truth_table
 from volbench.model.campaign.host import Host, Inventory
@@ -150,6 +149,7 @@ def market() -> Table[Any]:
             runs=5,
             volumes=1,
             unsteady=2,
+            unjudged=1,
             iops=interval,
             bw_bytes_per_s=interval,
             cost_per_1000_iops=interval,
@@ -302,7 +302,6 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
         notes=["c: not running"],
     ),
     "controllers": lambda: controllers_table([CONTROLLER, CONTROLLER | {"reason": "", "n": 2}]),
-    "storage classes": classes_table,
     "facts": lambda: facts_table(LONG, {"mount_options": LONG, "size_bytes": 10**12}),
     "market": market,
     "prices": lambda: prices_table(load_prices(price_names()[0])),

@@ -28,7 +28,7 @@ def test_the_table_has_verdicts_and_notes(comparison: Comparison) -> None:
     assert "does not generalise to the volume type" in text
     kinds = {row.verdict for row in comparison.rows}
     assert kinds == {Verdict.FASTER, Verdict.SLOWER, Verdict.NOT_SHOWN, Verdict.TOO_FEW}
-    assert len(notes(comparison)) == 3
+    assert len(notes(comparison)) == 4
 
 
 def of_ratios(comparison: Comparison, ratios: tuple[float, ...]) -> Comparison:
@@ -42,21 +42,18 @@ def of_ratios(comparison: Comparison, ratios: tuple[float, ...]) -> Comparison:
     return replace(comparison, rows=tuple(rows))
 
 
-def test_what_all_rows_lack_is_said_once(comparison: Comparison) -> None:
-    """The note has the reason, the rows the ratio; a single row has both."""
+def test_untested_rows_are_called_so(comparison: Comparison) -> None:
+    """Each row says so; the note has the spread of the repeats, however large, or that none is."""
     single = of_ratios(comparison, (0.5, 2.0))
     single = replace(
         single, rows=tuple(replace(r, shortage="one run per side") for r in single.rows)
     )
     table = comparison_table(single)
     printed = render_table(table, "markdown")
-    assert any(
-        "one run per side" in note and "chance" in note and "10 %" in note for note in table.notes
-    )
-    assert "2x faster" in printed
-    assert printed.count("(one run per side)") == 1
-    alone = comparison_table(replace(single, rows=single.rows[:1]))
-    assert "(one run per side)" in render_table(alone, "markdown")
+    assert "may be chance; the spread of repeats is unknown." in printed
+    assert "looks 2x faster, not tested: one run per side" in printed
+    wide = (replace(single.rows[0], base_group=Group((100.0, 280.0))),)
+    assert "by up to 2.8x." in notes(replace(single, rows=wide))[-1]
 
 
 def test_many_comparisons_are_one_screen_of_the_largest_differences(comparison: Comparison) -> None:

@@ -34,6 +34,7 @@ def grid(*, depths: int = 2, repeats: int = 3) -> Iterator[Row]:
             iodepth=2**depth,
             volume=volume,
             iops=1000.0 * 2**depth + repeat,
+            lat_max_s=repeat / 1000,
             run=f"{rw}-{depth}-{volume}-{repeat}",
             import_folder="f",
         )
@@ -53,7 +54,8 @@ def test_repeats_are_one_row_named_by_its_factors() -> None:
     ]
     assert "1k to 1k" not in printed(table)
     first = table.records()[0]
-    assert (first["repeats"], first["iops"], first["iops_low"]) == (3, 1002.0, 1001.0)
+    assert (first["iops"], first["iops_low"], first["lat_max_s"]) == (1002.0, 1001.0, 0.003)
+    assert "Of repeats: the median; of lat max the largest." in table.notes
     assert len(first["runs"]) == 3  # type: ignore[arg-type]  # a list
 
 
@@ -61,8 +63,8 @@ def test_the_number_of_repeats_is_a_column_where_it_varies() -> None:
     """A cell that was measured once stands beside others of three repeats."""
     rows = [*grid()][:-2]
     heading = printed(cells_table(design_of(rows), Judgements())).splitlines()[2]
-    assert "repeats" in heading
-    assert "repeats" not in printed(cells_table(design_of([*grid()]), Judgements()))
+    assert "  repeats" in heading
+    assert "  repeats" not in printed(cells_table(design_of([*grid()]), Judgements()))
 
 
 def test_a_single_result_shows_pattern_block_size_and_depth() -> None:
@@ -91,6 +93,16 @@ def test_syncs_have_a_row_below_their_writes() -> None:
     lines = printed(cells_table(design_of([row]), judgements)).splitlines()
     assert lines[5].startswith("write, sync")
     assert "4 ms" in lines[5]
+
+
+def test_named_jobs_of_a_plan_keep_its_order() -> None:
+    """A first pass stands above the second, whatever their options."""
+    passes = (("first", "90s"), ("second", "10s"))
+    rows = [result(name, runtime=runtime, run=name) for name, runtime in passes]
+    assert [row["job"] for row in cells_table(design_of(rows), Judgements()).rows] == [
+        "first",
+        "second",
+    ]
 
 
 def test_completion_latency_is_marked_once() -> None:

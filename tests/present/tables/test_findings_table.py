@@ -3,7 +3,7 @@
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
 from tests.present.tables.table_rows import printed, summary
 from volbench.model.results.finding import Severity
-from volbench.present.report import render_report
+from volbench.present.report.report_page import render_report
 from volbench.present.tables.findings_table import (
     by_rule,
     count_severities,
@@ -55,6 +55,17 @@ def test_long_lists_of_findings_end_with_a_count_and_a_command() -> None:
     text = findings_text(rows, runs=9, paths="'of today'")
     assert "Message 5." not in text
     assert "and 2 more like these: volbench check --rule stall 'of today'\n" in text
+
+
+def test_findings_with_one_cause_are_one_group() -> None:
+    """A stall of a stolen CPU is counted below it; a heavier one, or of another run, is listed."""
+    rows = [finding(rule="host-noise"), finding(), finding("002-a-r2")]
+    text = shown(*rows)
+    assert "also 1 warning of stall in the same runs: volbench check --rule stall DIR" in text
+    assert "stall  1 warning\n  warning  002-a-r2" in text
+    assert "also" not in shown(rows[0], finding(severity="invalid"))
+    assert "also" not in findings_text(rows, runs=9, detail="whole")
+    assert len(findings_text(rows, runs=9, detail="line").splitlines()) == 3
 
 
 def test_the_most_severe_rule_comes_first() -> None:

@@ -21,8 +21,8 @@ def concluded(
     expected: Sequence[Verdict] = (),
 ) -> list[str]:
     """Return the conclusion of results."""
-    columns = ["run", "direction", "rule", "severity", "message", "advice"]
-    judged = ["run", "direction", "verdict", "level_iops"]
+    columns = ["run", "direction", "rule", "severity", "message", "advice", "job", "evidence"]
+    judged = ["run", "direction", "verdict", "level_iops", "level_low_iops", "level_high_iops"]
     made = frames(rows) | {
         "findings": pd.DataFrame([*findings], columns=columns),
         "verdicts": pd.DataFrame([*verdicts], columns=judged),
@@ -30,10 +30,8 @@ def concluded(
     return conclusion(MadeUp(made), folder=Path("out"), expected=expected)
 
 
-def sentences(
-    *, invalid: tuple[int, ...] = (), two_kinds: tuple[int, ...] = (), stepped: bool = False
-) -> list[str]:
-    """Return the conclusion of three reads; some invalid, or all of them falling to a level."""
+def sentences(*, invalid: tuple[int, ...] = (), stepped: int = 0, high: float = 310.0) -> list[str]:
+    """Return the conclusion of three reads; some invalid, or falling to a level."""
     rows = [
         result("reads", repeat=n, iops=96_200.0 + n, rw="randread", direction="read")
         for n in (1, 2, 3)
@@ -44,15 +42,10 @@ def sentences(
         | {"advice": "Fill the volume first: volbench run --fill."}
         for n in invalid
     ]
-    findings += [
-        {"run": rows[n - 1]["run"], "direction": "read", "rule": "two-latencies"}
-        | {"severity": "note", "message": "33 % of the reads took 60 us or less."}
-        for n in two_kinds
-    ]
     verdicts: list[Row] = [
-        {"run": row["run"], "direction": "read", "level_iops": 301.0}
-        | {"verdict": "stepped" if stepped else "steady"}
-        for row in rows
+        {"run": row["run"], "direction": "read", "level_iops": 301.0, "level_low_iops": 290.0}
+        | {"level_high_iops": high, "verdict": "stepped" if number < stepped else "steady"}
+        for number, row in enumerate(rows)
     ]
     return concluded(rows, findings=findings, verdicts=verdicts)
 
@@ -62,8 +55,11 @@ def test_a_valid_measurement_has_its_rate_and_the_next_command() -> None:
     _, rate, *_, warning, following = sentences()
     assert "96.2k IOPS (median of 3, 96.2k), 394 MB/s" in rate
     assert (warning, following) == ("No warnings.", "Next: volbench report out")
-    *_, warning, following = sentences(invalid=(1, 2), two_kinds=(1, 2, 3))
-    assert warning == "Invalid (2 of 3 runs): All reads were of never-written blocks."
+    *_, warning, following = sentences(invalid=(1, 2))
+    assert warning == (
+        "Invalid (2 of 3 runs, unwritten-blocks): All reads were of never-written blocks. What to"
+        " do: Fill the volume first: volbench run --fill."
+    )
     assert following == "Next: volbench check out"
 
 
@@ -86,30 +82,45 @@ def test_the_answer_and_the_sync_come_first() -> None:
     assert second.endswith("fdatasync p99 4 ms.")
 
 
-def test_two_kinds_of_latency_are_named() -> None:
-    """Neither the mean nor the p99 of a workload stands for both; invalid runs do not count."""
-    text = " ".join(sentences(two_kinds=(1, 2), invalid=(2,)))
-    assert "two kinds of latency in 1 of 2 runs. 33 % of the reads took 60 us or less." in text
-    assert "two kinds" not in " ".join(sentences())
+def test_a_climb_and_a_shared_disk_are_said_with_the_answer() -> None:
+    """The mean of a cold volume mixes two speeds; of one disk no volume is the faster."""
+    rows = [result("reads", repeat=n, iops=300.0, rw="randread") for n in (1, 2)]
+    findings: list[Row] = [
+        {"run": row["run"], "job": "reads", "rule": rule, "severity": "warning", "message": rule}
+        | {"evidence": '{"cold_iops": 10.0, "plateau_iops": 450.0}'}
+        for row, rule in (
+            (rows[0], "cold-blocks"),
+            (rows[0], "shared-limit"),
+            *((row, "host-noise") for row in rows),
+        )
+    ]
+    text = "\n".join(concluded(rows, findings=findings))
+    assert "reads climbed from 10 to 450 IOPS, as a cold volume does" in text
+    assert "shared-limit A difference between them does not come from the volumes." in text
+    assert "Warning (1 of 2 runs, cold-blocks): cold-blocks. Warnings of 2 more kinds." in text
 
 
 def test_an_invalid_measurement_has_a_hint_instead_of_a_rate() -> None:
     """Where all runs read never-written blocks, their rate is quoted nowhere."""
     text = " ".join(sentences(invalid=(1, 2, 3)))
     assert "96.2k" not in text
-    assert "3 of 3 runs invalid and left out (unwritten-blocks)" in text
     assert "never-written blocks. What to do: Fill the volume first" in text
 
 
 def test_one_invalid_run_is_left_out_of_the_median() -> None:
     """The other two are the result."""
     text = " ".join(sentences(invalid=(2,)))
-    assert "1 of 3 runs invalid" in text
+    assert "Invalid (1 of 3 runs, unwritten-blocks): " in text
     assert "median of 2" in text
 
 
-def test_a_rate_that_fell_is_called_an_average_with_its_last_level() -> None:
-    """Of a volume with credits, the mean of burst and base is neither."""
-    _, rate, *_ = sentences(stepped=True)
-    assert "IOPS on average" in rate
-    assert "the rate changed, at the end it was 301 IOPS" in rate
+def test_the_last_level_of_a_rate_that_changed_is_said_where_it_is_known() -> None:
+    """Of a volume with credits, the median is neither burst nor base; a climb has no level."""
+    for stepped, high, words in (
+        (3, 310.0, "the rate changed, at the end it was 301 IOPS."),
+        (3, 3.8e6, "the rate changed, at the end no level is known."),
+        (2, 310.0, "the rate changed during 2 of 3 runs."),
+    ):
+        _, rate, *_ = sentences(stepped=stepped, high=high)
+        assert rate.endswith(f"394 MB/s, p99 62.4 us; {words}")
+        assert "average" not in rate

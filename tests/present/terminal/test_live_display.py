@@ -76,6 +76,29 @@ def test_time_left_is_the_sum_of_what_is_expected() -> None:
     assert "15s of 1m 00s" in screen([*running(), 5.0]), "a run that says nothing gets older"
 
 
+def test_of_many_runs_few_have_a_line() -> None:
+    """The first of each host, one in half a minute, and each that fails."""
+    runs = tuple(run_of(f"{number:03}-a-r1") for number in range(1, 31))
+    events: list[Event | float] = [CampaignStarted(CAMPAIGN, runs, {})]
+    for place, run in enumerate(runs):
+        state = RunState.FAILED if place == 1 else RunState.FINISHED
+        events += [RunStarted(run, 4.0), 4.0, RunEnded(run, state, "it broke")]
+    lines = plain(events)
+    assert [line.partition("/")[0] for line in lines] == ["[1", "[2", "[10", "[18", "[26"]
+
+
+def test_a_step_of_several_clients_is_one_line() -> None:
+    """With the sum and the range of their rates; what failed has a line of its own."""
+    lost, *runs = (run_of(f"001-a-r1-vm{n}").model_copy(update={"step": 1}) for n in range(4))
+    events: list[Event | float] = [CampaignStarted(CAMPAIGN, (lost, *runs), {})]
+    events += [RunStarted(run, 4.0) for run in (lost, *runs)]
+    events += [RunEnded(lost, RunState.FAILED, "no")]
+    events += [RunEnded(run, RunState.FINISHED, rates=(200.0, 1e6)) for run in runs]
+    failed, last = plain(events)
+    assert failed.startswith("[1/4] failed 001-a-r1-vm0 after 0s: no")
+    assert last.endswith("; step 1: 3 clients, 600 IOPS (200 to 200 each)")
+
+
 def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:
     """The extents that are done predict how long the others take, each by its bytes."""
     extent = Extent(offset_bytes=0, size_bytes=1, volume_bytes=1000, direction="write")
@@ -117,21 +140,16 @@ def test_each_busy_direction_has_its_rates_and_a_note_behind_them() -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_runs_at_the_same_time_each_have_a_bar() -> None:
-    """With two runs under way both are seen, each with its rates."""
-    text = screen([STARTED, RunStarted(FIRST, 60.0), RunStarted(SECOND, 90.0)])
-    assert text.count("0s of") == 2
-    assert "002-[b]-r1: running" in text
-
-
 def test_a_log_has_a_line_for_the_end_of_each_run() -> None:
-    """With its place, length, rates or reason, and the time left; as on pipes."""
+    """With its rates or reason, and the time left; notices of one topic have one, and a count."""
+    noted = Notice("cache left", topic="cache followed")
     lines = plain(
         [
             STARTED,
             RunStarted(FIRST, 60.0),
             61.0,
             RunEnded(FIRST, RunState.FINISHED, rates=(1234.0, 5e6)),
+            *(noted, noted),
             RunStarted(SECOND, None),
             2.0,
             RunEnded(SECOND, RunState.FAILED, "\nfio: no space\nmore"),
@@ -139,9 +157,10 @@ def test_a_log_has_a_line_for_the_end_of_each_run() -> None:
         ]
     )
     assert lines == [
-        "[1/2] finished 001-a-r1 after 1m 01s: 1.23k IOPS, 5 MB/s; about 1m 30s left",
+        "[1/2] finished 001-a-r1 after 1m 01s: 1.23k IOPS, 5 MB/s; about 1m 31s left",
+        "note: cache left",
         "[2/2] failed 002-[b]-r1 after 2s: fio: no space",
-        "campaign ended: 1 finished, 1 failed, 1 not run",
+        "campaign ended: 1 finished, 1 failed, 1 not run; cache followed after 2 runs",
     ]
 
 
@@ -154,21 +173,13 @@ def test_a_run_that_is_no_longer_needed_is_reported_and_not_counted() -> None:
     started = CampaignStarted(campaign, campaign.runs, STARTED.expected_s)
     first: list[Event | float] = [RunStarted(FIRST, 60.0), 61.0, RunEnded(FIRST, RunState.FINISHED)]
     spared = RunsNotNeeded((SECOND,), "steady state at round 5")
-    assert "1/2 runs, at most 1m 30s left" in screen([started, *first])
+    assert "1/2 runs, at most 1m 31s left" in screen([started, *first])
     assert "1/1 run, at most 0s left" in screen([started, *first, spared])
     ended = CampaignEnded((FIRST.id,), (), (), (SECOND.id,))
     assert plain([started, *first, spared, ended])[-2:] == [
         "1 run is not needed: steady state at round 5",
         "campaign ended: 1 finished, 1 not needed",
     ]
-
-
-def test_a_pause_is_shown_as_a_pause() -> None:
-    """Nobody takes a volume that is left alone for one that hangs."""
-    pause = RunProgress(FIRST, Progress(4.0, 300.0, state="paused"))
-    shown = screen([STARTED, RunStarted(FIRST, 60.0), pause], width=100)
-    assert "idle time before the run" in shown
-    assert "4s of 5m 00s" in shown
 
 
 def test_a_log_has_a_line_a_minute() -> None:
@@ -231,19 +242,14 @@ def test_a_terminal_gets_bars_and_lines_that_stay(
     assert not any(f"\x1b[{code}m" in text for code in ("31", "32", "36", "1;31"))
 
 
-def test_a_terminal_that_cannot_draw_gets_lines(
+def test_what_cannot_draw_gets_lines(
     terminal: tuple[io.TextIOWrapper, Callable[[], str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """TERM=dumb is taken at its word."""
+    """TERM=dumb is taken at its word; a pipe has no bars."""
     monkeypatch.setenv("TERM", "dumb")
-    with listener_for(terminal[0]) as listener:
-        assert isinstance(listener, PlainProgress)
-
-
-def test_a_pipe_gets_lines() -> None:
-    """Without a terminal there are no bars."""
-    with listener_for(io.StringIO()) as listener:
-        assert isinstance(listener, PlainProgress)
+    for stream in (terminal[0], io.StringIO()):
+        with listener_for(stream) as listener:
+            assert isinstance(listener, PlainProgress)
 
 
 def many_running(*silent_s: float) -> list[Event | float]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 
 from volbench.analyse.bottleneck.lasting_falls import MAX_DISTANCE_FROM_LIMIT, MAX_FLAT_SPREAD
 from volbench.analyse.bottleneck.rate_changes import explain_events
@@ -141,7 +140,7 @@ def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | N
     )
     used = max((value for value in usage if not math.isnan(value)), default=0.0)
     rows = host_rows_in_run(view)
-    steal = _mean(rows, "steal_percent")
+    steal = float(rows["steal_percent"].mean()) if len(rows) else math.nan
     busy = float(rows["cpu_busy_percent"].median()) if len(rows) else math.nan
     reasons: list[str] = []
     against: list[str] = []
@@ -159,10 +158,6 @@ def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | N
             f" {cpu_demand(view.device, view.summary):.0f} % of the time"
         )
     return (reasons, against) if reasons else None
-
-
-def _mean(rows: pd.DataFrame, column: str) -> float:
-    return float(rows[column].mean()) if len(rows) else math.nan
 
 
 def _usual_over_mean(rates: Rates) -> float:
@@ -261,7 +256,6 @@ def explain_level(
 
 
 def _own_rate(case: _Case) -> Explanation | None:
-    """Explain a rate that the job itself asked for."""
     if not any(workload.is_paced for workload in case.view.workloads):
         return None
     return case.explanation(
@@ -273,13 +267,11 @@ def _own_rate(case: _Case) -> Explanation | None:
 
 
 def _reduced_data(case: _Case) -> Explanation | None:
-    """Explain a rate of data that storage keeps for less."""
     evidence = reduction(case.view, case.rates.direction)
     return None if evidence is None else case.explanation(Cause.REDUCTION, case.iops, *evidence)
 
 
 def _declared_limit(case: _Case) -> Explanation | None:
-    """Explain a level by the nearest declared limit."""
     limits = case.view.run.limits
     sides = (
         (Cause.IOPS_LIMIT, case.iops, (limits.iops, limits.burst_iops), format_count),
@@ -312,13 +304,11 @@ def _declared_limit(case: _Case) -> Explanation | None:
 
 
 def _distance_from_limit(level: float, edge: float, limit: float) -> float:
-    """Return the relative distance of a level, or of its upper edge, from a limit."""
     off = abs(level / limit - 1)
     return off if math.isnan(edge) else min(off, abs(level * edge / limit - 1))
 
 
 def _queue_reasons(case: _Case) -> list[str]:
-    """Return the evidence that I/Os queue, if they do."""
     rates = case.rates
     times, low_share = _MIN_QUEUED_RATIOS_LARGE
     close = rates.lat_mean_s >= times * rates.lat_min_s
@@ -342,7 +332,6 @@ def _waits_unevenly(rates: Rates) -> bool:
 
 
 def _is_uniform(rates: Rates) -> bool:
-    """Return whether all I/Os wait alike, by the percentiles that are known."""
     if not math.isnan(rates.lat_p70_s):
         return (
             not _waits_unevenly(rates) and rates.lat_p30_s >= _MIN_UNIFORM_RATIO * rates.lat_mean_s
@@ -351,7 +340,6 @@ def _is_uniform(rates: Rates) -> bool:
 
 
 def _cpu_limit(case: _Case) -> Explanation | None:
-    """Explain a level by saturated CPUs."""
     evidence = cpu_evidence(case.view, case.rates)
     return None if evidence is None else case.explanation(Cause.CPU, case.iops, *evidence)
 
@@ -414,7 +402,6 @@ def _littles_law(rates: Rates) -> str:
 def _inferred_limit(
     case: _Case, speaks_for: Sequence[str], speaks_against: Sequence[str] = ()
 ) -> Explanation:
-    """Explain a level by a limit that nobody declared."""
     others = [(view.run.job, rates) for view, rates in case.others]
     cause, level = which_limit(case.rates, [rates for _, rates in others])
     declared = case.view.run.limits

@@ -85,7 +85,6 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
 
 
 def _stall_events(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
-    """Explain each stall, or many of them together."""
     if len(stalls) <= _MAX_SINGLE_STALLS:
         return [_stall_event(rates, *stall) for stall in stalls]
     shortest, *_, longest = sorted(end - begin for begin, end in stalls)
@@ -214,7 +213,6 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
 
 
 def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
-    """Explain a rise from the start to a plateau."""
     if len(rates.iops) < 10:
         return None
     plateau = plateau_of(rates.iops)

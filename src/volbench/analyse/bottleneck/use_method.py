@@ -96,7 +96,6 @@ def fio_end_s(results: pd.DataFrame) -> float:
 
 
 def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
-    """Return all columns of a run except identity and verdict."""
     end_s = fio_end_s(results)
     during = _samples_in_run(samples, end_s=end_s)
     iops = {f"{direction}_iops": _mean(during, f"{direction}_iops") for direction in _DIRECTIONS}
@@ -126,7 +125,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         **_bytes_reached(results, samples, end_s=end_s),
         "dirty_remaining_bytes": _dirty_remaining(results, samples),
         "io_errors": None if errors.empty else int(errors.sum()),
-        "error": _max(results, "error"),
+        "error": None if is_watched(results).all() else _max(results, "error"),
     }
 
 
@@ -197,7 +196,6 @@ def write_back_tail(samples: pd.DataFrame, *, end_s: float) -> tuple[float, floa
 
 
 def _bytes_reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:
-    """Return the tool's bytes and the device's, in the directions that the tool moved."""
     is_tool = results["direction"].isin(_DIRECTIONS) & ~is_watched(results)
     moved = results[is_tool].dropna(subset=["io_bytes"])
     tool_bytes = float(moved["io_bytes"].astype("float64").sum())
@@ -244,7 +242,6 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
 
 
 def _bottleneck_columns(verdicts: pd.DataFrame | None) -> Row:
-    """Return the bottleneck of a run, joined over its directions."""
     if verdicts is None:
         return {}
     known = verdicts.dropna(subset=["bottleneck"])

@@ -188,7 +188,6 @@ def _differing_facts(
 
 
 def _values_text(values: Sequence[str]) -> str:
-    """Return values in one text, the first few of many."""
     if len(values) <= _MAX_NAMED:
         return " and ".join(values)
     return f"{', '.join(values[:_MAX_NAMED])} and {len(values) - _MAX_NAMED} more"
@@ -247,7 +246,6 @@ def _unknown_facts(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
 
 
 def _cells_by_words(differences: Sequence[Difference]) -> dict[str, list[str]]:
-    """Return the text of each difference with its cells."""
     cells_by_words: dict[str, list[str]] = {}
     for difference in differences:
         cells_by_words.setdefault(difference.words, []).append(difference.cell)

@@ -34,6 +34,7 @@ from volbench.analyse.compare.comparison_result import (
     change_text,
     change_words,
     together,
+    untested_words,
 )
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contrast, holm, shortage
 from volbench.analyse.frames.design import ASKED, asked_rate
@@ -60,7 +61,7 @@ _IF_INVALID = (
     " --keep-invalid"
 )
 # Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
-# Noticed by: test_comparison_summary.py::test_interval_limits_beyond_10x_are_rounded
+# Noticed by: test_comparison_summary.py::test_ratios_without_intervals_say_what_is_better
 _MAX_END = 10
 # Upper over lower end of an interval that leaves a difference open.
 # Noticed by: test_comparison_summary.py::test_an_inconclusive_workload_is_not_called_equal
@@ -237,7 +238,6 @@ def _drift_remarks(compared: Sequence[Compared]) -> Iterator[str]:
 
 
 def _copy_remarks(compared: Sequence[Compared]) -> Iterator[str]:
-    """Yield the candidates that have the base's rates to the last digit."""
     rated = [row for row in compared if not row.measure.is_latency]
     for candidate in dict.fromkeys(row.candidate for row in rated):
         of_candidate = [row for row in rated if row.candidate == candidate]
@@ -256,7 +256,6 @@ def _check_left(
     hint: str,
     column: str = "origin",
 ) -> None:
-    """Refuse a side without a run."""
     present = set(rows[column])
     for name in sides:
         if name not in present:
@@ -306,20 +305,18 @@ def _compare_cells(
 
 
 def _asked_of(rows: pd.DataFrame) -> str:
-    """Return what fio was asked to keep in the runs of a side."""
     known = rows[[name for name in ASKED if name in rows]].drop_duplicates()
     return ", ".join(dict.fromkeys(filter(None, map(asked_rate, plain_rows(known)))))
 
 
 def _asked_remarks(compared: Sequence[Compared]) -> Iterator[str]:
-    """Yield the rates that fio was asked to keep, in a sentence."""
     rates: dict[str, dict[str, None]] = {}
     for row in compared:
         for side, asked in ((row.base, row.base_asked), (row.candidate, row.candidate_asked)):
             if asked:
                 rates.setdefault(asked, {}).setdefault(side)
     for asked, sides in rates.items():
-        yield f"as asked in {' and '.join(sides)}: {asked}; such a rate says no limit of a volume"
+        yield f"as asked in {' and '.join(sides)}: {asked}; such a result says no limit of a volume"
 
 
 def find_measures(names: Sequence[str], rows: pd.DataFrame) -> list[Measure]:
@@ -337,7 +334,6 @@ def values_of_measure(rows: pd.DataFrame, measure: Measure) -> pd.Series[float]:
 
 
 def _latency_bins(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | None:
-    """Return the latency bins of all sides, runs named as in `compare`."""
     if bins is None:
         return None
     parts = [(name, bins(name)) for name in sides]
@@ -369,7 +365,6 @@ def known_latency(measure: Measure, rows: pd.DataFrame) -> Measure:
 
 
 def _unreported_remarks(measure: Measure, rows: pd.DataFrame) -> list[str]:
-    """Return the workloads without a metric, in one sentence."""
     workloads = [
         str(label)
         for (label, direction), group in rows.groupby(["label", "direction"], sort=False)
@@ -421,11 +416,10 @@ def _kind_of_cell(cell: pd.DataFrame) -> str:
 def _judge_together(
     compared: Collection[Compared], question: Question, remarks: Sequence[str]
 ) -> Comparison:
-    """Judge all comparisons together, correcting for their number (Holm-Bonferroni)."""
     if not compared:
         raise ComparisonError(
             "there is nothing to compare" + "".join(f"; {remark}" for remark in remarks),
-            hint="a workload must have finished on both sides and must report the metric",
+            hint="a workload needs I/O and the metric on both sides; a watched disk may be idle",
         )
     tested = [verdict for verdict in compared if verdict.contrast]
     p_values = [verdict.contrast.p_value for verdict in tested if verdict.contrast]
@@ -471,7 +465,7 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
     for kind in dict.fromkeys(row.kind for row in rows if row.verdict is not Verdict.ASKED):
         of_kind = [row for row in rows if row.kind == kind and row.verdict is not Verdict.ASKED]
         verdicts = {row.verdict for row in of_kind}
-        if verdicts <= {Verdict.SAME, Verdict.NOT_SHOWN}:
+        if verdicts <= {Verdict.SAME, Verdict.NOT_SHOWN, Verdict.INCONCLUSIVE}:
             sameness, named = _sameness(of_kind)
             same.setdefault(sameness, []).append(named)
         elif len(of_kind) == 1:
@@ -490,15 +484,22 @@ def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
         return f"same within {percent(rows[0].tolerance or 0)} %", rows[0].kind
     widest = max((row for row in rows if row.interval), key=_width)
     of_many = f", the widest of {len(rows)} workloads" if len(rows) > 1 else ""
-    ends = _ends(widest.interval.low, widest.interval.high) if widest.interval else ""
-    noisy = sum(row.is_inconclusive for row in rows)
+    noisy = sum(row.verdict is Verdict.INCONCLUSIVE for row in rows)
     size = _common_size(rows) if noisy or _width(widest) > _WIDE else ""
     decides = "; more repeats of both in one campaign would decide" if size else ""
     left_open = f"; {noisy} inconclusive" if 0 < noisy < len(rows) else ""
     return (
-        f"{size}{'inconclusive' if noisy == len(rows) else 'no significant difference'}",
-        f"{rows[0].kind} ({_level(widest)} {ends}{of_many}{left_open}{decides})",
+        f"{size}{(Verdict.INCONCLUSIVE if noisy == len(rows) else Verdict.NOT_SHOWN).value}",
+        f"{rows[0].kind} ({_interval_words(widest)}{of_many}{left_open}{decides})",
     )
+
+
+def _interval_words(row: Compared) -> str:
+    """Return the interval of a row that shows no difference, unless it leaves everything open."""
+    low, high = (row.interval.low, row.interval.high) if row.interval else (math.nan, math.nan)
+    if low < 1 / _MAX_END and high > _MAX_END:
+        return f"the repeats vary so much that even a tenth or {_MAX_END} times is possible"
+    return f"{_level(row)} {_ends(low, high)}"
 
 
 def _common_size(rows: Sequence[Compared]) -> str:
@@ -513,7 +514,6 @@ def _width(row: Compared) -> float:
 
 
 def _level(row: Compared) -> str:
-    """Return the confidence of an interval, which is never 100 %."""
     level = f"{100 * row.level:.3g}"
     return f"{'over 99.9' if level == '100' else level} % CI"
 
@@ -534,8 +534,7 @@ def _end_text(ratio: float) -> str:
 def _clause_of_one(row: Compared) -> str:
     interval = row.interval
     if interval is None:
-        known = "unknown" if math.isnan(row.ratio) else change_words(row.ratio, row.measure)
-        return f"{known} for {row.kind} (no interval)"
+        return f"{row.kind}: {row.words}"
     size = percent(abs(interval.estimate - 1))
     low, high = sorted(abs(end - 1) for end in (interval.low, interval.high))
     ends = f"{percent(low)} to {percent(high)} %"
@@ -556,18 +555,16 @@ def _clause_of_several(rows: Sequence[Compared]) -> str:
             )
     unknown = [row for row in rows if row.verdict is Verdict.TOO_FEW]
     if unknown:
-        few = f"for {len(unknown)} of" if len(unknown) < len(rows) else "over"
+        few = f"{len(unknown)} of " if len(unknown) < len(rows) else ""
         ratios = [row.ratio for row in unknown if not math.isnan(row.ratio)]
-        named = _range_words(ratios, unknown[0].measure) if ratios else "unknown"
-        workloads = counted_noun(len(rows), "workload")
-        parts.append(f"{named} {few} {workloads} (no interval)")
+        looks = _range_words(ratios, unknown[0].measure) if ratios else ""
+        untested = untested_words(looks, min(row.shortage for row in unknown))
+        parts.append(f"{untested} ({few}{counted_noun(len(rows), 'workload')})")
     return f"{rows[0].kind}: {', '.join(parts)}"
 
 
 def _range_text(rows: Sequence[Compared]) -> str:
-    ratios = sorted(row.ratio for row in rows if not math.isnan(row.ratio))
-    if not ratios:
-        return "unknown"
+    ratios = sorted(row.ratio for row in rows)
     low, high = _end_text(ratios[0]), _end_text(ratios[-1])
     return low if low == high else f"{low} to {high}"
 

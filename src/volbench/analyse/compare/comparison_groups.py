@@ -132,20 +132,17 @@ def lay_out_cells(
 
 
 def _without_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows whose jobs are named without their arm."""
     pairs = zip(rows["job"].astype(str), rows[ARM].astype(str), strict=True)
     jobs = pd.Series([job.removesuffix(f"-{arm}") for job, arm in pairs], index=rows.index)
     return rows.assign(job=jobs, group=rows["group"].where(rows["group"] != rows["job"], jobs))
 
 
 def _mark_shared(rows: pd.DataFrame, base: str) -> pd.DataFrame:
-    """Mark the cells that the base and another side have."""
     several = rows.groupby("cell")["side"].transform("nunique") > 1
     return rows.assign(shared=several & rows["cell"].isin(rows[rows["side"] == base]["cell"]))
 
 
 def _first_names(names: Sequence[str]) -> str:
-    """Return the first few of a list, and how many more there are."""
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - _MAX_NAMED} more" if len(distinct) > _MAX_NAMED else ""
     return ", ".join(distinct[:_MAX_NAMED]) + more
@@ -157,7 +154,6 @@ def _cell_names(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def _plain_value(value: object) -> object:
-    """Return a numpy value as Python has it."""
     return value.item() if hasattr(value, "item") else value
 
 

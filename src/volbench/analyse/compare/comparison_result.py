@@ -6,16 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import geometric_mean
 
 from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.column_names import Measure
 from volbench.units import percent
 
-# Relative difference above which a percentage is meaningless: ten times.
-# Noticed by: test_together.py::test_noise_above_10x_is_inconclusive
-_MAX_DETECTABLE = 9.0
-
-
+# Detectable ratio from which a comparison is inconclusive, and larger ones that are named.
+# Noticed by: test_together.py::test_noise_of_2x_is_inconclusive
+_TOO_NOISY = (2, 5, 10)
 # Detectable difference over the tolerance from which a gate could not have seen a regression.
 # Noticed by: test_together.py::test_a_gate_is_undecided_above_twice_the_tolerance
 _BLIND_TOLERANCES = 2.0
@@ -31,7 +30,8 @@ class Verdict(StrEnum):
     SLOWER = "slower"
     SAME = "same"
     NOT_SHOWN = "no significant difference"
-    TOO_FEW = "too few"
+    INCONCLUSIVE = "inconclusive: too noisy"
+    TOO_FEW = "not tested"
     ASKED = "as asked"
 
 
@@ -101,12 +101,10 @@ class Compared:
         if self._is_tolerated(interval):
             return Verdict.SAME
         if not interval.excludes(1):
-            return Verdict.NOT_SHOWN
-        return (
-            Verdict.FASTER
-            if (interval.low > 1) == self.measure.more_is_better
-            else (Verdict.SLOWER)
-        )
+            is_blind = 1 + self.detectable >= _TOO_NOISY[0]
+            return Verdict.INCONCLUSIVE if is_blind else Verdict.NOT_SHOWN
+        is_faster = (interval.low > 1) == self.measure.more_is_better
+        return Verdict.FASTER if is_faster else Verdict.SLOWER
 
     @property
     def regression(self) -> Regression | None:
@@ -138,31 +136,25 @@ class Compared:
         return is_undecided and (self.is_as_asked or not self.detectable <= least)
 
     @property
-    def is_inconclusive(self) -> bool:
-        """Whether no difference is shown because next to none could have been detected."""
-        return self.verdict is Verdict.NOT_SHOWN and self.detectable > _MAX_DETECTABLE
-
-    @property
     def words(self) -> str:
-        """The verdict in words, such as ``faster 12 % [9, 15]``."""
+        """The verdict in words, such as ``faster 12 % [9, 15]`` or ``4x [3.9, 4.1]``."""
         if self.is_as_asked:
             sides = ((self.base, self.base_asked), (self.candidate, self.candidate_asked))
             return "as asked: " + ", ".join(f"{asked} in {side}" for side, asked in sides if asked)
         interval = self.interval
         if interval is None:
-            known = not math.isnan(self.ratio)
-            named = change_words(self.ratio, self.measure)
-            return f"{named} ({self.shortage})" if known else self.shortage
-        if self.is_inconclusive:
-            return "inconclusive: too noisy to detect even a 10x change"
-        if self.verdict is Verdict.NOT_SHOWN:
-            return f"no significant difference (minimum detectable: {percent(self.detectable)} %)"
-        if self.verdict is Verdict.SAME:
+            looks = "" if math.isnan(self.ratio) else change_words(self.ratio, self.measure)
+            return untested_words(looks, self.shortage)
+        verdict = self.verdict
+        if verdict is Verdict.INCONCLUSIVE:
+            even = max(times for times in _TOO_NOISY if times <= 1 + self.detectable)
+            return f"{verdict.value} to detect even a {even}x change"
+        if verdict is Verdict.NOT_SHOWN:
+            return f"{verdict.value} (minimum detectable: {percent(self.detectable)} %)"
+        if verdict is Verdict.SAME:
             ends = ", ".join(signed_percent(end - 1) for end in (interval.low, interval.high))
             return f"same within {percent(self.tolerance or 0)} % [{ends}]"
-        low, high = sorted(100 * abs(end - 1) for end in (interval.low, interval.high))
-        size, digits = 100 * abs(interval.estimate - 1), _digits(min(high - low, 2 * low))
-        return f"{self.verdict.value} {size:.{digits}f} % [{low:.{digits}f}, {high:.{digits}f}]"
+        return f"{verdict.value} {_size_words(interval)}"
 
     def _is_tolerated(self, interval: Interval) -> bool:
         if self.tolerance is None:
@@ -198,7 +190,7 @@ class Together:
     @property
     def mean(self) -> float:
         """Geometric mean of the ratios."""
-        return _geometric_mean(self.ratios)
+        return geometric_mean(self.ratios)
 
     @property
     def is_worse(self) -> bool:
@@ -250,7 +242,7 @@ def together(rows: Sequence[Compared], *, confidence: float) -> list[Together]:
             Together(
                 candidate=candidate,
                 measure=measure,
-                ratios=tuple(map(_geometric_mean, workloads.values())),
+                ratios=tuple(map(geometric_mean, workloads.values())),
                 is_repeated=bool(repeated),
                 tolerance=group[0].tolerance or 0.0,
                 alpha=(1 - confidence) / len(sets),
@@ -265,13 +257,14 @@ def _both_directions(row: Compared) -> str:
     return f"{' '.join(core.split()[:2])},{rest}"
 
 
-def _geometric_mean(ratios: Sequence[float]) -> float:
-    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
-
-
-def _digits(width: float) -> int:
-    """Return the decimals that show the width of an interval and that it excludes zero."""
-    return 0 if width >= 2 else 1 if width >= 0.2 else 2
+def _size_words(interval: Interval) -> str:
+    """Return the size of a change with its interval, as a ratio from twice the base."""
+    if interval.estimate >= 2:
+        return f"{interval.estimate:.3g}x [{interval.low:.3g}, {interval.high:.3g}]"
+    low, high = sorted(100 * abs(end - 1) for end in (interval.low, interval.high))
+    size, width = 100 * abs(interval.estimate - 1), min(high - low, 2 * low)
+    digits = 0 if width >= 2 else 1 if width >= 0.2 else 2  # to show it
+    return f"{size:.{digits}f} % [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 def signed_percent(share: float) -> str:
@@ -282,6 +275,11 @@ def signed_percent(share: float) -> str:
 def change_text(ratio: float) -> str:
     """Return a ratio to the base for people: ``+18 %``, or ``35x`` from twice the base."""
     return f"{signed_percent(ratio - 1)} %" if ratio < 2 else f"{ratio:.3g}x"
+
+
+def untested_words(change: str, shortage: str) -> str:
+    """Return a change without an interval: ``looks 18 % faster, not tested: 2 repeats``."""
+    return f"{f'looks {change}, ' if change else ''}{Verdict.TOO_FEW.value}: {shortage}"
 
 
 def change_words(ratio: float, measure: Measure) -> str:
@@ -332,4 +330,4 @@ def _side(group: Group, asked: str, name: str) -> dict[str, object]:
 
 def size_words(change: float) -> str:
     """Return a relative change as text: digits beyond ten times say nothing."""
-    return f"{percent(change)} %" if change <= _MAX_DETECTABLE else "more than 10x"
+    return f"{percent(change)} %" if 1 + change <= _TOO_NOISY[-1] else "more than 10x"

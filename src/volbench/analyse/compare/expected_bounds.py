@@ -111,11 +111,7 @@ def verdicts_on_plans(
 def _verdict(
     expectation: Expectation, name: tuple[str, str], rows: pd.DataFrame, lost: str
 ) -> Verdict:
-    """Return the verdict on the repeats of one job and direction.
-
-    Args:
-        lost: what was planned and is missing, in words.
-    """
+    """Return the verdict on the repeats of one job and direction, with what was `lost` in words."""
     column, note = _reported_column(expectation, rows)
     numbers = _repeat_numbers(expectation, rows)
     repeats, clients = numbers.nunique(), int(numbers.value_counts().max())
@@ -154,7 +150,6 @@ def _verdict(
 
 
 def _repeat_numbers(expectation: Expectation, rows: pd.DataFrame) -> pd.Series[int]:
-    """Return a number for each row, the same for the clients of a repeat."""
     if expectation.frame == "aggregate":
         return pd.Series(range(len(rows)), index=rows.index)
     # Rows without a client, or of the same one, are never clients of one repeat.
@@ -193,7 +188,6 @@ def _lacks_clients(rows: pd.DataFrame) -> bool:
 
 
 def _answer_by_verdict(expectation: Expectation, values: Floats) -> tuple[Answer, str]:
-    """Return the answer to a verdict that every repeat has to have."""
     held = [expectation.holds(float(value)) for value in values]
     answer = _all_or_none(held)
     if answer is Answer.UNDECIDED:

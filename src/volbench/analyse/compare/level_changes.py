@@ -110,17 +110,13 @@ def _split_place(level: Floats, old: Floats, changes: int, worse: int, least_ste
     return 0
 
 
-def _scale(residuals: Floats) -> float:
-    return max(1.4826 * median(np.abs(residuals)), _MIN_SCATTER)
-
-
 def _clip_outliers(residuals: Floats, least: float) -> Floats:
-    limit = max(_CLIP * _scale(residuals), least)
+    scale = max(1.4826 * median(np.abs(residuals)), _MIN_SCATTER)
+    limit = max(_CLIP * scale, least)
     return np.clip(residuals, -limit, limit)
 
 
 def _inflation(residuals: Floats) -> float:
-    """Return the factor by which autocorrelation widens the error of a mean."""
     power = float(residuals @ residuals)
     if not power:
         return 1.0

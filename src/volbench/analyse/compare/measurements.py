@@ -10,6 +10,7 @@ import pandas as pd
 
 from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.job_frames import labels, measured, of_measured, plain_rows
+from volbench.analyse.frames.run_options import BESIDE, with_sums
 from volbench.analyse.frames.workload_words import cell_text
 from volbench.model.frames.expectation import SYNC, Expectation
 from volbench.model.profile.profile_settings import MIN_ROUNDS
@@ -44,7 +45,7 @@ class Measurements:
         rows = summary[summary["phase"] == "measured"]
         self.unfinished = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
         finished = measured(summary)
-        runs = finished.assign(_invalid=self._is_invalid(finished))
+        runs = _summed(finished.assign(_invalid=self._is_invalid(finished)))
         verdicts = of_measured(frames["verdicts"], summary)
         clients = finished.drop_duplicates("run").set_index("run")["client"]
         verdicts = verdicts.assign(
@@ -66,7 +67,8 @@ class Measurements:
             sums = sums.join(steps, on=STEP)
         named = runs.assign(_label=_names_of_results(runs))
         of_cell = named.drop_duplicates(_RESULT).set_index(_RESULT)["_label"]
-        judged = of_cell.reindex(pd.MultiIndex.from_frame(verdicts[_RESULT])).to_numpy()
+        leaders = verdicts.assign(run=verdicts["run"].replace(_leaders(finished)))
+        judged = of_cell.reindex(pd.MultiIndex.from_frame(leaders[_RESULT])).to_numpy()
         self.frames = {
             "summary": named,
             "verdicts": verdicts.assign(_label=judged),
@@ -111,6 +113,24 @@ class Measurements:
             if name:
                 wanted &= (rows[column] == name).fillna(value=False)
         return rows[wanted]
+
+
+def _summed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows; those of imported processes at the same time on one volume as their sum."""
+    if not (leaders := _leaders(rows)):
+        return rows
+    of_step = rows.groupby(rows["run"].replace(leaders))["_invalid"].transform("any")
+    sums = with_sums(plain_rows(rows.assign(_invalid=of_step)), lambda row: row[BESIDE])
+    return pd.DataFrame([*sums], columns=[*rows])
+
+
+def _leaders(rows: pd.DataFrame) -> dict[str, str]:
+    """Return imported runs at the same time on one volume to the first of them."""
+    if BESIDE not in rows:
+        return {}
+    members = rows[rows[BESIDE].notna()]
+    first = members.groupby(["campaign", BESIDE, "group"])["run"].transform("first")
+    return dict(zip(members["run"], first, strict=True))
 
 
 def _names_of_results(runs: pd.DataFrame) -> list[str]:

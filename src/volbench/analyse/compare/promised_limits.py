@@ -59,6 +59,7 @@ _MIN_LARGE_BYTES = 64 * 1024
 # Noticed by: test_promised_limits.py::test_what_the_host_took_decides_nothing
 _MAX_DISTURBED = 0.5
 _OTHER_LOAD = "other-load"
+_MORE = "more than promised, which a cache or burst credits may add to"
 _ONE_DEPTH = "one queue depth: a deeper queue may gain more"
 # Findings with which a rate is not that of the volume as it is sold, and what would decide; with
 # none the page of the finding says it
@@ -66,7 +67,7 @@ _NOT_THE_VOLUME = {
     "host-cache": "above the limit: turn off host caching, measure more than the cache holds (a"
     " larger size), or declare the higher limit",
     "cold-blocks": "cold blocks: warm up the volume first",
-    "never-written": "blocks that were never written: write the whole volume first",
+    "never-written": "its blocks hold only zeros: write the whole volume first",
     **dict.fromkeys(("page-cache", "smaller-than-memory", "memory-volume", "compressible"), ""),
     **dict.fromkeys(("cpu-bound", "cpu-throttled", "shared-limit"), ""),
     _OTHER_LOAD: "other load on the device or the machine: audit without it",
@@ -105,6 +106,7 @@ class Outcome(StrEnum):
     UNDECIDED = "undecided"
     DELIVERS = "delivers"
     NOT_PROMISED = "no promise"
+    OUT_OF_REACH = "out of reach"
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,9 @@ class _Audit:
         is_bad = findings["rule"].isin(list(_NOT_THE_VOLUME)) & (
             findings["severity"] != Severity.NOTE.value
         )
+        # That a rate is above the limit is no reason against a delivery.
+        is_above = findings["evidence"].astype(str).str.contains('"declared"')
+        is_bad &= ~(is_above & (findings["rule"] == "host-cache"))
         bad = findings[is_bad | (findings["severity"] == Severity.INVALID.value)]
         self._findings = bad.groupby("run")["rule"].agg(list).to_dict()
         self._plans = plans
@@ -305,7 +310,7 @@ class _Audit:
                     depths=tuple(depths),
                     gain=math.nan,
                     causes=(),
-                    outcome=Outcome.UNDECIDED,
+                    outcome=Outcome.UNDECIDED if own or is_iops else Outcome.OUT_OF_REACH,
                     reason=reason,
                     time_outcome=Outcome.UNDECIDED,
                     more_s=math.nan,
@@ -325,7 +330,11 @@ class _Audit:
         if own:
             rules = [rule for run, _ in own for rule in self._findings.get(run, ())]
             return _finding_words(rules[0]) if rules else "its runs are too short: measure longer"
-        least = float(runs["block_bytes"].min())
+        limits = self._plans[runs["run"].iloc[0]].limits
+        least, most = float(runs["block_bytes"].min()), float(runs["block_bytes"].max())
+        if not is_iops and most >= _MIN_LARGE_BYTES:
+            first = f"{format_count(limits.iops or 0)} IOPS in blocks of {format_size(most)}"
+            return f"{first} are {format_rate((limits.iops or 0) * most)} at most"
         if is_iops and least < _MIN_LARGE_BYTES:
             return (
                 f"blocks of {format_size(least)} meet the bandwidth limit first: use smaller ones"
@@ -395,6 +404,8 @@ class _Audit:
             outcome, reason = Outcome.UNDECIDED, _burst_words(mean.interval.estimate, promise)
         elif outcome is Outcome.UNDECIDED and not reason:
             reason = _more_words(_more_for_rate(mean, promise, seconds))
+        elif outcome is Outcome.DELIVERS and mean.interval.low > _MAX_ABOVE * promise.rate:
+            reason = _MORE
         if outcome is not Outcome.DELIVERS:
             time_outcome = outcome
         return replace(found, outcome=outcome, reason=reason, time_outcome=time_outcome)
@@ -411,7 +422,6 @@ class _Audit:
             yield "other load on the device or the machine"
 
     def _common_causes(self, measures: Sequence[_Measure], direction: str) -> list[Cause]:
-        """Return the causes that runs have, those of most runs first."""
         texts = [self._causes.get((measure.run, direction), "") for measure in measures]
         names = [name for text in texts for name in str(text).split(", ") if name]
         counts = pd.Series(names, dtype=object).value_counts(sort=False)
@@ -426,7 +436,8 @@ class _Audit:
         gain = found.gain
         is_delivered = found.outcome is Outcome.DELIVERS
         is_short = found.outcome is Outcome.FALLS_SHORT
-        harmless = _ONLY_SLOWER if is_delivered else _ONLY_FASTER if is_short else frozenset()
+        is_below = found.rate.estimate < (1 - MARGIN) * found.promise.rate
+        harmless = _ONLY_SLOWER if is_delivered else _ONLY_FASTER if is_below else frozenset()
         rules = [
             rule
             for measure in measures
@@ -480,7 +491,6 @@ def _finding_words(rule: str = "") -> str:
 
 
 def _limits_iops(limits: Limits, block_bytes: float) -> bool:
-    """Return whether blocks of a size meet the limit on IOPS before that on bandwidth."""
     if limits.iops and limits.bandwidth_bytes_per_s:
         return limits.iops * block_bytes <= limits.bandwidth_bytes_per_s
     return block_bytes < _MIN_LARGE_BYTES
@@ -547,7 +557,6 @@ def _saturating_runs(measures: Sequence[_Measure]) -> tuple[Sequence[_Measure], 
 
 
 def _is_disturbed(measures: Sequence[_Measure]) -> bool:
-    """Return whether the host disturbed the majority of the seconds of runs."""
     return float(np.mean([measure.disturbed for measure in measures])) > _MAX_DISTURBED
 
 
@@ -594,7 +603,6 @@ def _burst_words(rate: float, promise: Promise) -> str:
 
 
 def _time_outcome(share: Estimate, promise: Promise, seconds: float) -> tuple[Outcome, float]:
-    """Return the outcome for a promised share of time, and the seconds that are missing."""
     promised = promise.time_share
     if math.isnan(promised) or math.isnan(promise.rate):
         return Outcome.NOT_PROMISED, math.nan

@@ -76,7 +76,6 @@ def judge_precision(values: Floats, within: float) -> Precision:
 
 
 def _reason(logs: Floats) -> str:
-    """Return what makes repeats differ, as far as they show it."""
     rest = logs[1:]
     if len(rest) >= MIN_REPEATS and abs(logs[0] - median(rest)) > _COLD * rest.std(ddof=1):
         first = format_percent(abs(math.expm1(logs[0] - median(rest))))

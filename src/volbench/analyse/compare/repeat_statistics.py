@@ -21,6 +21,7 @@ import numpy as np
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.significance import student_quantile, student_tail
 from volbench.errors import ComparisonError, InputError
+from volbench.units import counted_noun
 
 # Family-wise confidence of verdicts, by convention. Noticed by: test_comparison.py
 CONFIDENCE = 0.95
@@ -183,14 +184,14 @@ class Contrast:
 
 
 def shortage(base: Group, candidate: Group) -> str:
-    """Return why two groups are not comparable, such as ``not enough repeats: 2``; else ""."""
+    """Return why two groups are not comparable, such as ``2 repeats``; else ""."""
     if base.repeats == candidate.repeats == 1:
         return ONE_RUN
     for group in (base, candidate):
         if group.volumes <= 1 and group.repeats < MIN_REPEATS:
-            return f"not enough repeats: {group.repeats}"
+            return counted_noun(group.repeats, "repeat")
     if any((group.values <= 0).any() for group in (base, candidate)):
-        return "no ratio: a repeat is 0"
+        return "a repeat is 0"
     return ""
 
 
@@ -208,7 +209,9 @@ def contrast(base: Group, candidate: Group, *, resolution: float = 0.0) -> Contr
             latency bins; it widens the interval.
     """
     if reason := shortage(base, candidate):
-        raise ComparisonError(reason, hint="run more repeats: volbench run --repeat 5")
+        raise ComparisonError(
+            f"not tested: {reason}", hint="run more repeats: volbench run --repeat 5"
+        )
     shared = math.log1p(resolution)
     if are_blocked(base, candidate):
         return _block_contrast(base, candidate, resolution=shared)
@@ -327,7 +330,6 @@ def _welch(first: Floats, second: Floats) -> tuple[float, float]:
 
 
 def _volume_contrast(base: Group, candidate: Group, *, resolution: float) -> Contrast:
-    """Compare volume by volume, which eliminates the differences between volumes."""
     pairs = [
         (np.log(values), np.log(candidate.by_volume[key])) for key, values in base.by_volume.items()
     ]
@@ -353,7 +355,8 @@ def _block_contrast(base: Group, candidate: Group, *, resolution: float) -> Cont
     first, second = base.by_block, candidate.by_block
     blocks = [block for block in first if block in second]
     shifts = np.array([second[block][0] - first[block][0] for block in blocks])
-    order = np.array([_sign(first[block][1], second[block][1]) for block in blocks])
+    times = [(first[block][1], second[block][1]) for block in blocks]
+    order = np.array([float((later > sooner) - (later < sooner)) for sooner, later in times])
     count = len(shifts)
     centre, estimate = float(shifts.mean()), pseudomedian(shifts)
     error, freedom = math.sqrt(float(shifts.var(ddof=1)) / count), float(count - 1)
@@ -371,11 +374,6 @@ def _block_contrast(base: Group, candidate: Group, *, resolution: float) -> Cont
         unit="blocks",
         units=count,
     )
-
-
-def _sign(first: str, second: str) -> float:
-    """Return 1 if the second came after the first, -1 if before, 0 if at the same time."""
-    return float((second > first) - (second < first))
 
 
 @dataclass(frozen=True)
@@ -402,5 +400,4 @@ def fit_line(x: Floats, y: Floats) -> Line:
 
 
 def _power(logarithm: float) -> float:
-    """Return e to a power; infinite on overflow."""
     return math.exp(logarithm) if logarithm < 709 else math.inf

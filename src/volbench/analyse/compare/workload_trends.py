@@ -18,12 +18,13 @@ from volbench.analyse.compare.comparison import (
     known_latency,
     values_of_measure,
 )
+from volbench.analyse.compare.comparison_groups import ADDED, ARM
 from volbench.analyse.compare.level_changes import find_level_changes
 from volbench.analyse.frames.design import WORKLOAD, asked_rate
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.resample import Floats, median
-from volbench.analyse.frames.run_facts import option_columns
+from volbench.analyse.frames.run_facts import STEP, option_columns, with_sums
 from volbench.analyse.frames.workload_words import value_text
 from volbench.analyse.significance import student_quantile
 from volbench.errors import ComparisonError, quoted
@@ -133,6 +134,11 @@ class Trend:
     is_blind: bool = False  # whether the limits are too wide to decide
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
     asked: str = ""  # what fio was asked to keep, such as ``rate_iops=3000``
+
+    @property
+    def name(self) -> str:
+        """Its workload and what else distinguishes it."""
+        return ", ".join([self.label, *self.by.values()])
 
     @property
     def base(self) -> float:
@@ -275,13 +281,16 @@ def find_trends(
     question: TrendQuestion,
     *,
     facts: Facts | None = None,
+    sums: pd.DataFrame | None = None,
 ) -> Trends:
     """Return the trend of each workload and metric over campaigns, in order of their starts.
 
     Args:
         summary: of all campaigns; with its options (`run_facts.with_options`) these are compared.
+        sums: over the clients of each step, the frame ``aggregate``; None for none.
     """
     rows, remarks = _valid_rows(summary, findings, question)
+    rows = rows if sums is None or sums.empty else with_sums(rows, sums)
     if rows.empty:
         raise _no_trend(remarks)
     by = [find_column(name, list(rows.columns)) for name in question.by]
@@ -300,6 +309,9 @@ def find_trends(
         _label=cells.labels,
         _noisy=False if question.keep_invalid else _is_disturbed(rows, findings),
     )
+    apart = _volumes_apart(rows, by)
+    rows["_cell"] = rows.groupby(["_cell", *apart], sort=False, dropna=False).ngroup()
+    by += apart
     remarks += _check_options(rows, question, by)
     trends = [
         _add_reference(trend, question.reference)
@@ -317,6 +329,22 @@ def find_trends(
     return Trends(tuple(done), (*remarks, *missing), list(starts)[-1])
 
 
+def _volumes_apart(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
+    """Return the arms, labels and volumes of which a campaign has several for a workload.
+
+    They are no repeats. A volume that is called otherwise in each campaign is one, as are hosts
+    that measure one path.
+    """
+    labels = [str(name) for name in rows if str(name).startswith(LABEL_PREFIX)]
+    keys = ["campaign", "_cell", *by]
+    first = len(keys)
+    for name in (ARM, *labels, "volume"):
+        if name in rows and name not in keys:
+            several = rows.groupby(keys, dropna=False)[name].nunique(dropna=False).max() > 1
+            keys += [name] if several else []
+    return keys[first:]
+
+
 def _no_trend(remarks: Sequence[str]) -> ComparisonError:
     return ComparisonError(
         "there is no trend to show" + "".join(f"; {remark}" for remark in remarks),
@@ -327,7 +355,6 @@ def _no_trend(remarks: Sequence[str]) -> ComparisonError:
 def _valid_rows(
     summary: pd.DataFrame, findings: pd.DataFrame, question: TrendQuestion
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows that count, and what is left out."""
     remarks = [
         f"{count} {'run' if count == 1 else 'runs'} {state}, left out"
         for state, count in left_out(summary).items()
@@ -342,7 +369,6 @@ def _valid_rows(
 def _check_options(
     rows: pd.DataFrame, question: TrendQuestion, by: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the options that are allowed to differ and do, in a sentence each."""
     options = [name for name in option_columns(rows) if not name.startswith("_")]
     options += [name for name in ("ioengine", "size_bytes") if name in rows]
     columns = {"side": rows["campaign"], "cell": rows["_cell"], "label": rows["_label"]}
@@ -357,7 +383,6 @@ def _check_options(
 
 
 def _starts(rows: pd.DataFrame) -> tuple[dict[str, str], bool]:
-    """Return campaign to its start, in order, and whether all starts are known."""
     starts = rows.groupby("campaign", sort=False)["started_utc"].min()
     dated = bool(starts.notna().all())
     ordered = starts.sort_values(kind="stable") if dated else starts.sort_index()
@@ -376,7 +401,7 @@ def _trend(
 ) -> Trend | None:
     """Return the trend of one workload and metric; None where it is not reported."""
     first, jobs = group.iloc[0], group["job"].unique()
-    known = values_of_measure(group, measure).dropna().astype(float)
+    known = _totals(group, measure)
     medians = known.groupby(group["_place"]).median()
     if not len(medians):
         return None
@@ -404,19 +429,27 @@ def _trend(
     )
 
 
+def _totals(group: pd.DataFrame, measure: Measure) -> pd.Series[float]:
+    """Return a metric of each result; a rate of clients that ran at one time is their total."""
+    values = values_of_measure(group, measure).astype(float)
+    if measure.column not in ADDED or "aggregate_clients" not in group:
+        return values.dropna()
+    clients = group["aggregate_clients"]
+    steps = values.groupby([group["campaign"], group[STEP]])
+    totals = group[f"aggregate_{measure.column}"].astype(float)
+    totals = totals.where(clients.eq(steps.transform("size")), steps.transform("sum"))
+    are_known = totals[clients.gt(1)].notna().any()
+    return (values.mask(clients.gt(1), totals) if are_known else values).dropna()
+
+
 def _is_disturbed(rows: pd.DataFrame, findings: pd.DataFrame) -> list[bool]:
-    """Return for each row whether the host disturbed its run."""
     noisy = findings[findings["rule"] == Cause.HOST_NOISE.value]
     named = set(zip(noisy["run"], noisy["direction"], strict=True))
     return [pair in named for pair in zip(rows["run"], rows["direction"], strict=True)]
 
 
 def _disturbed_places(shares: pd.Series[float]) -> list[int]:
-    """Return the campaigns that the host disturbed although it did not disturb most before them.
-
-    Args:
-        shares: disturbed share of the runs of each campaign.
-    """
+    """Return the campaigns that the host disturbed although it did not disturb most before them."""
     is_most = shares >= _MOST_RUNS
     before = is_most.astype(float).expanding().mean().shift(fill_value=0.0)
     return [int(place) for place in shares.index[is_most & (before < _MOST_RUNS)]]
@@ -431,7 +464,6 @@ def _add_reference(trend: Trend, wanted: int | None) -> Trend:
 
 
 def _level_changes(values: Floats, measure: Measure, tolerance: float) -> tuple[LevelChange, ...]:
-    """Return the changes of level with the medians around them."""
     found = find_level_changes(
         _logs(values), worse=-1 if measure.more_is_better else 1, least_step=tolerance or 0.01
     )
@@ -492,7 +524,6 @@ def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, f
 
 
 def _false_alarms(reference: int) -> float:
-    """Return the probability of a false alarm in any trend, by the length of the reference."""
     return FALSE_ALARMS if reference >= _LONG_REFERENCE else EARLY_FALSE_ALARMS
 
 
@@ -525,7 +556,6 @@ def _changed_facts(before: Mapping[str, str], after: Mapping[str, str]) -> Itera
 
 
 def _disturbed_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
-    """Return the campaigns that are not judged everywhere, in one sentence."""
     noisy = {name for trend in trends for name in trend.disturbed}
     if not noisy:
         return []
@@ -538,9 +568,8 @@ def _disturbed_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> lis
 
 
 def _missing_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
-    """Return the workloads that the last campaign lacks, in one sentence."""
     gone = dict.fromkeys(
-        trend.label
+        trend.name
         for trend in trends
         if campaigns[-1] not in {trend.campaigns[-1], *trend.disturbed}
     )

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.use_method import write_back_tail
-from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
+from volbench.analyse.bottleneck.volume_context import (
+    MIN_EMPTY,
+    DeviceKind,
+    device_kind,
+    holds_data,
+)
 from volbench.analyse.findings.rule import Evidence, Observation, explained, observed, rule
 from volbench.analyse.frames.run_view import (
     RunView,
@@ -39,9 +44,6 @@ _MAX_LIMIT_RATIO = 1.05
 # Share of empty blocks from which a result is invalid: most reads need no lookup.
 # Noticed by: test_causes.py::test_empty_blocks_found_by_the_probe_are_reported
 _MIN_INVALID_EMPTY = 0.5
-# Share of empty blocks from which to warn: 2 of 64 samples.
-# Noticed by: test_memory.py::test_sampled_blocks_without_data_are_reported_from_three_percent_on
-_MIN_EMPTY = 0.03
 # Writes of the same buffers from which deduplication pays.
 # Noticed by: test_threshold_edges.py::test_buffers_are_repetitive_from_sixteen_uses
 _MIN_REUSES = 16
@@ -109,17 +111,17 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 @rule(
-    "reads of blocks that were never written",
+    "reads of blocks without data",
     looks_at=(
         "Before a run that reads, up to 64 blocks of its range are sampled, and the "
         "filesystem, loop device, thin pool or NBD server is queried: 3 % of zero blocks or "
         "of unmapped space is reported, half is invalid. Also direct reads of which less than"
         " half reached the device (invalid), more than 1 % of zero blocks in the cold-volume "
-        "probe, and reads above the declared limits."
+        "probe, and, without a sample, reads above the declared limits."
     ),
     why=(
-        "A block that was never written needs no lookup: storage returns zeros at once, far"
-        " faster than it can read."
+        "A block that was never written, or with zeros, needs no lookup: storage returns zeros at"
+        " once, far faster than it can read."
     ),
     advice=(
         "Write every block first: add a precondition phase that writes the whole file or device,"
@@ -146,7 +148,8 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
     if seen := list(_empty_samples(view)):
         yield from seen
         return
-    if context.earlier(view).is_written:
+    earlier = context.earlier(view)
+    if earlier.is_written or earlier.holds_data or holds_data(view):
         return
     if view.cold is not None and view.cold.never_written:
         share = view.cold.zero_share or 0.0
@@ -168,12 +171,12 @@ def _empty_samples(view: RunView) -> Iterator[Observation]:
         return
     zeros = blocks.zeros / blocks.sampled if blocks.sampled else 0.0
     unmapped = blocks.unmapped_share or 0.0
-    if max(zeros, unmapped) < _MIN_EMPTY:
+    if max(zeros, unmapped) < MIN_EMPTY:
         return
     parts = []
     if blocks.zeros:
         parts.append(f"{blocks.zeros} of {blocks.sampled} sampled blocks held only zeros")
-    if unmapped >= _MIN_EMPTY:
+    if unmapped >= MIN_EMPTY:
         parts.append(
             f"{blocks.reported_by} has no data for {format_percent(unmapped)} of the range"
         )
@@ -232,7 +235,7 @@ def compressible(view: RunView, _: Context) -> Iterator[Observation]:
     }
     for workload in view.workloads:
         moved = written.get(workload.section, math.nan)
-        if workload.writes and moved > 0:
+        if workload.writes and moved > 0 and not workload.syncs_each_write:  # the syncs take long
             yield from _section_data(workload, moved)
 
 
@@ -295,7 +298,7 @@ def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
     if math.isnan(runtime) or not runtime or not view.is_counted:
         return
     for direction in sorted(directions):
-        if view.is_buffered and rows.empty:
+        if view.is_cached and rows.empty:
             yield _unsampled_cache(view, direction)
         elif not rows.empty and (view.is_buffered or direction == "write"):
             yield from _device_share(view, direction, runtime)
@@ -341,7 +344,7 @@ def _device_share(view: RunView, direction: str, runtime: float) -> Iterator[Obs
     # What is flushed before the clock stops, or was never cached, may count in full.
     prompt = not view.is_buffered or all(workload.is_synced for workload in view.workloads)
     device = bytes_until_end(rows, column, runtime=math.inf if prompt else runtime)
-    if not moved > 0 or (not view.is_buffered and device >= _MIN_DEVICE_SHARE * moved):
+    if not moved > 0 or (not view.is_cached and device >= _MIN_DEVICE_SHARE * moved):
         return
     share = device / moved
     evidence: Evidence = {
@@ -402,8 +405,8 @@ def _dirty_growth(view: RunView) -> tuple[float, float]:
 @rule(
     "a buffered test that fits in memory",
     looks_at=(
-        "Runs without `direct=1`: the size of all files or regions that they access against the"
-        " memory of the host, or the memory limit of the container."
+        "Runs without `direct=1`, unless each write is synced: the size of all files or regions"
+        " that they access against the memory of the host, or the memory limit of the container."
     ),
     why=(
         "A file that fits in memory is read from memory after the first pass, so the result"
@@ -415,7 +418,7 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield that all that buffered sections touch fits in memory."""
     host = view.host
     memory = None if host is None else host.usable_memory_bytes
-    buffered = [workload for workload in view.workloads if workload.is_buffered]
+    buffered = [workload for workload in view.workloads if workload.is_cached]
     if host is None or memory is None or not buffered:
         return
     touched = math.fsum(

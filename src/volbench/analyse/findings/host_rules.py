@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,12 @@ from volbench.units import (
 # Samples from which a mean is judged: fewer are begin and end of a run.
 # Noticed by: test_threshold_edges.py::test_a_mean_needs_three_samples
 _MIN_SAMPLES = 3
+# Seconds between two samples, and times the interval asked for, from which a host stood still.
+# Noticed by: test_host_noise.py::test_a_host_that_stood_still_is_named
+_MIN_STANDSTILL_S, _MIN_STANDSTILL = 5.0, 4
+# Undisturbed intervals whose mean is a rate.
+# Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
+_MIN_CLEAN = 5
 # I/O of others from which to warn: less is metadata.
 # Noticed by: test_machine.py::test_background_activity_of_a_device_is_tolerated
 _MIN_FOREIGN_BYTES_PER_S = 1e6
@@ -76,6 +83,10 @@ _LIMIT_REACHED = 0.95
 # fio divides CPU time by runtimes in whole milliseconds: below, the share is off by more than 1 %.
 # Noticed by: test_machine.py::test_fio_that_uses_a_whole_core_is_reported
 _MIN_RUNTIME_S = 0.1
+# CPU time of an I/O for logs, nearly all for latency: 4.21M IOPS of the null engine become 3.51M.
+# Noticed by: test_machine.py::test_fio_that_uses_a_whole_core_is_reported
+_LOGGED_S = 40e-9
+_MIN_LOGS_PERCENT = 1.0  # Noticed by: test_machine.py::test_fio_that_uses_a_whole_core_is_reported
 # Step of the clock: one that is slewed moves by 0.5 ms a second at most.
 # Noticed by: test_machine.py::test_a_clock_change_during_a_run_is_reported
 _MIN_JUMP_S = 1.0
@@ -140,30 +151,24 @@ def other_load(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 def _load_on_device(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield each device and direction with I/O that is not the tool's."""
     more = _MIN_FOREIGN_SHARE.get(view.run.volume.kind)
     if more is None or view.is_buffered or any(load.waits_for_sync for load in view.workloads):
         return
     if view.device.empty:
         return
     rows = within_run(_own_devices(view), runtime=runtime_s(view))
-    io_bytes = {
-        way: _bytes_or_zero(total(view, "io_bytes", direction=way)) for way in ("read", "write")
-    }
+    moved = {way: total(view, "io_bytes", direction=way) for way in ("read", "write")}
+    io_bytes = {way: float(np.fmax(count, 0.0)) for way, count in moved.items()}  # 0 for NaN
     for device, samples in rows.groupby("device", sort=False):
         if len(samples) >= _MIN_SAMPLES:
             known = _bytes_of_clients(view, context, samples, io_bytes)
             least = max(
                 _MIN_FOREIGN_BYTES_PER_S, more * math.fsum(known.values()) / runtime_s(view)
             )
-            for direction, moved in known.items():
+            for direction, own in known.items():
                 yield from _foreign_load(
-                    view, str(device), samples, direction, own=moved, least=least
+                    view, str(device), samples, direction, own=own, least=least
                 )
-
-
-def _bytes_or_zero(moved: float) -> float:
-    return 0.0 if math.isnan(moved) else max(moved, 0.0)
 
 
 def _bytes_of_clients(
@@ -246,13 +251,15 @@ def _load_on_other_disks(view: RunView) -> Iterator[Observation]:
         "quarter of the run's own. Disturbed intervals are excluded from verdicts as long as "
         "at least 30 % are undisturbed, and are grey in charts. A warning if the mean over "
         "all intervals differs by more than 5 % from that of the undisturbed ones, or if none"
-        " is undisturbed. The thresholds are volbench's own."
+        " is undisturbed. Samples that are 5 s late: the host was frozen or suspended. The"
+        " thresholds are volbench's own."
     ),
     why="The host slowed this run, not the volume. Results will vary between runs.",
     advice="Measure again on an idle host, or report the rate with its uncertainty.",
 )
 def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield how many intervals of each direction the host disturbed, and what that costs."""
+    yield from _standstills(view)
     noise = disturbed(view)
     for direction in directions(view):
         t_s, iops = rate_per_s(view, "iops", direction=direction)
@@ -260,12 +267,17 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         if len(t_s) < _MIN_SAMPLES or flags.mean() < _MIN_DISTURBED:
             continue
         by = [name for name, mask in noise.by.items() if np.isin(t_s, noise.t_s[mask]).any()]
-        clean, every = float(iops[~flags].mean()) if not flags.all() else math.nan, iops.mean()
+        has_clean = (~flags).sum() >= _MIN_CLEAN
+        clean, every = float(iops[~flags].mean()) if has_clean else math.nan, iops.mean()
         off = abs(clean / every - 1) if every > 0 else math.nan
         without = f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}"
         share = f"{flags.sum()} of {len(t_s)}" if not flags.all() else f"All {len(t_s)}"
         if math.isnan(off):
-            result = "none shows the rate on an idle host"
+            result = (
+                "none shows the rate on an idle host"
+                if flags.all()
+                else "too few others show the rate on an idle host"
+            )
         elif off < _MIN_OFF:
             result = "they changed the result by less than 0.1 %"
         else:
@@ -284,13 +296,28 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         )
 
 
+def _standstills(view: RunView) -> Iterator[Observation]:
+    """Yield each time in which nothing on the host ran, its sampler neither."""
+    rows = host_rows(view)[["t_s", "interval_s"]]
+    begins_in_run = (rows["t_s"] - rows["interval_s"]).between(0.0, runtime_s(view))
+    least_s = max(_MIN_STANDSTILL_S, _MIN_STANDSTILL * view.run.device_sample_s)
+    for to_s, took_s in rows[begins_in_run & (rows["interval_s"] >= least_s)].to_numpy():
+        yield Observation(
+            f"The whole host stood still for {format_duration(round(took_s))} after"
+            f" {format_duration(max(0, round(to_s - took_s)))}: no sample was taken either.",
+            {"standstill_s": float(took_s)},
+            window=(float(to_s - took_s), float(to_s)),
+        )
+
+
 @rule(
     "the CPU was the limit",
     looks_at=(
         "fio's CPU time per job, from 95 % of a core on, unless it polls by design (`hipri`, "
         "`sqthread_poll`, SPDK), a note where a result does not tell; below that, CPU time that"
         " reaches 95 % together with the steal. A host whose CPUs are at least 95 % busy is a note."
-        " The thresholds are volbench's own."
+        " Logs take at least 40 ns an I/O, said from 1 % of a core on. The thresholds are"
+        " volbench's own."
     ),
     why="The result is how fast the CPU submits I/O, not how fast the volume completes it.",
     advice=(
@@ -300,13 +327,14 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
 )
 def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield the evidence of a saturated CPU: the tool's own time, the whole host."""
-    by_tool = list(_busy_cores(view))
-    yield from by_tool
+    by_tool, logs = list(_busy_cores(view)), _cost_of_logs(view)
+    yield from (replace(seen, message=f"{seen.message}{logs}") for seen in by_tool)
     limited = [] if by_tool else explained(view, context, Cause.CPU)
     for cause in limited:
         is_sure = cause.is_certain
         claim = "The CPU limited the run" if is_sure else "The rate is consistent with a CPU limit"
-        yield observed(cause, f"{claim} at {format_count(cause.level)} IOPS")
+        seen = observed(cause, f"{claim} at {format_count(cause.level)} IOPS")
+        yield replace(seen, message=f"{seen.message}{logs}")
     rows, waits = host_rows_in_run(view), waits_for_cpu(view.device, view.summary)
     if limited or len(rows) < _MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
         return
@@ -342,9 +370,9 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
 def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield how often, and for how long, a CPU limit throttled the run."""
     rows = host_rows_in_run(view)
-    if rows.empty or "cpu_throttled_percent" not in rows:
-        return
-    rows = rows[rows["cpu_throttled_percent"].notna()]
+    rows = (
+        rows[rows["cpu_throttled_percent"].notna()] if "cpu_throttled_percent" in rows else rows[:0]
+    )
     if rows.empty:
         return
     share = float(np.average(rows["cpu_throttled_percent"], weights=rows["interval_s"]))
@@ -376,6 +404,15 @@ def _busy_cores(view: RunView) -> Iterator[Observation]:
         )
 
 
+def _cost_of_logs(view: RunView) -> str:
+    """Return what share of a core the logs of a run take; empty below one percent."""
+    jobs = sum(workload.numjobs for workload in view.workloads)
+    percent = 100 * _LOGGED_S * total(view, "iops") / max(1, jobs)
+    if view.run.imported or not view.run.sample_s or not percent >= _MIN_LOGS_PERCENT:
+        return ""
+    return f" Logs take at least {percent:.2g} % of a core per job; --set sample=0 leaves them out."
+
+
 @rule(
     "the clock jumped",
     looks_at=(
@@ -399,10 +436,9 @@ def clock_jumped(view: RunView, _: Context) -> Iterator[Observation]:
             {"jump_s": moved_s},
         )
         return
-    rows = host_rows(view)
-    if len(rows) < 2:
+    if (rows := host_rows(view)).empty:
         return
-    rows = rows.dropna(subset=["utc", "interval_s"])
+    rows = rows.reindex(columns=["t_s", "utc", "interval_s"]).dropna()
     if len(rows) < 2:
         return
     day = pd.to_datetime(rows["utc"], utc=True, format="ISO8601")
@@ -437,8 +473,8 @@ def start_skew(view: RunView, context: Context) -> Iterator[Observation]:
     step = [run for run in context.step(view) if run.id in context.finished]
     if len(step) < 2 or view.run.id != step[0].id:
         return
-    starts = [(run, _start_s(context.by_id[run.id])) for run in step]
-    starts_s = {run.id: start_s for run, start_s in starts if start_s is not None}
+    known = {run.id: _start_s(context.by_id[run.id]) for run in step}
+    starts_s = {run_id: start_s for run_id, start_s in known.items() if start_s is not None}
     if len(starts_s) < 2:
         return
     first_s = min(starts_s.values())
@@ -471,8 +507,9 @@ def _start_s(view: RunView) -> float | None:
         " of the common storage."
     ),
     advice=(
-        "Find out why the others failed, then repeat the campaign. volbench resume"
-        " --retry-failed runs only the missing clients, without the load of the others."
+        "Find out why. Repeat incomplete steps on all clients: volbench resume DIR --redo-step"
+        " unfinished. Clients that were left out are in no step; with them: volbench run --like DIR"
+        " --inventory FILE."
     ),
 )
 def missing_clients(view: RunView, context: Context) -> Iterator[Observation]:
@@ -490,8 +527,8 @@ def missing_clients(view: RunView, context: Context) -> Iterator[Observation]:
     names += [absent.host for absent in campaign.absent]
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     did = len(step) - len(missing)
+    what = f"finished step {view.run.step}" if missing else "took part"
     yield Observation(
-        f"Only {did} of {planned} clients finished this step:"
-        f" {', '.join(names[:_MAX_NAMED])}{more} did not.",
+        f"Only {did} of {planned} clients {what}: {', '.join(names[:_MAX_NAMED])}{more} did not.",
         {"clients": float(planned), "missing": float(planned - did)},
     )

@@ -450,7 +450,6 @@ def rate_not_reached(view: RunView, _: Context) -> Iterator[Observation]:
 def _size_end(
     view: RunView, workload: WorkloadSpec, rows: list[Result], ran_s: float
 ) -> Iterator[Observation]:
-    """Yield the observations of a section that ends with its size."""
     moved, wanted = math.fsum(row["io_bytes"] for row in rows), _wanted_bytes(view, workload)
     evidence: Evidence = {"moved_bytes": moved, "section": workload.section}
     ends = (*_EARLY_ENDS, "fill_device", "read_iolog")

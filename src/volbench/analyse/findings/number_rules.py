@@ -117,7 +117,6 @@ def fio_defect(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 def _blocks_in_range(view: RunView, workload: WorkloadSpec) -> str:
-    """Return the number of blocks in the range of a section; empty if it is not known."""
     size = workload.size_of("size", view.size_bytes)
     return "" if math.isnan(size) else str(int(size // workload.block_bytes))
 

@@ -42,6 +42,7 @@ def implausible(view: RunView, context: Context) -> Iterator[Observation]:
         yield from _beyond_disks(view)
     if facts is not None:
         yield from _rotational(view, facts)
+        yield from _beyond_link(view, facts)
         yield from _filesystem(view, facts)
         yield from _above_lower(view, context, facts)
 
@@ -51,7 +52,6 @@ def _is_without_disk(view: RunView) -> bool:
 
 
 def _beyond_disks(view: RunView) -> Iterator[Observation]:
-    """Yield that an imported result is faster than any disk."""
     fastest_s = min((_typical_s(row) for row in results_of(view)), default=math.nan)
     rate = total(view, "bw_bytes_per_s")
     disks = max((load.disks for load in view.workloads), default=1)
@@ -90,6 +90,22 @@ def _rotational(view: RunView, facts: VolumeFacts) -> Iterator[Observation]:
             " such disk, or a cache answered.",
             {"rate": iops, "bound": limit, "of": "iops"},
         )
+
+
+def _beyond_link(view: RunView, facts: VolumeFacts) -> Iterator[Observation]:
+    # of a virtual disk the link is emulated; a full-duplex link carries its rate each way
+    if device_kind(view) not in {DeviceKind.HARD_DISK, DeviceKind.LOCAL_SSD}:
+        return
+    limit = facts.link_bytes_per_s * len(facts.device.split("+"))
+    for direction in ("read", "write"):
+        rate = total(view, "bw_bytes_per_s", direction=direction)
+        if rate > limit > 0:
+            yield Observation(
+                f"{format_rate(rate)} are more than the {format_rate(limit)} that {facts.link}"
+                " carries: a cache answered.",
+                {"rate": rate, "bound": limit, "of": "bw_bytes_per_s"},
+                direction=direction,
+            )
 
 
 def _filesystem(view: RunView, facts: VolumeFacts) -> Iterator[Observation]:

@@ -97,6 +97,9 @@ _MOVES = frozenset(
     }
 )
 _MAX_STALLS = 5
+# Clients of a step whose median is a rate, and how many times slower than it a client is named.
+# Noticed by: test_clients.py::test_a_client_far_slower_than_its_peers_is_named
+_MIN_CLIENTS, _SLOW_CLIENT = 3, 5
 
 
 @rule(
@@ -191,7 +194,6 @@ def _ends(view: RunView, direction: str) -> tuple[float, float] | None:
 
 
 def _hardly_moves_mean(view: RunView, direction: str, judged: Steadiness) -> bool:
-    """Return whether the mean of the run is that of its usual level."""
     _, iops = rate_per_s(view, "iops", direction=direction)
     return judged.median > 0 and abs(float(iops.mean()) / judged.median - 1) <= MAX_DRIFT
 
@@ -208,7 +210,6 @@ def _host_words(view: RunView, direction: str, context: Context) -> str:
 
 
 def _level_words(view: RunView, direction: str, context: Context) -> str:
-    """Return the level with its interval, if there is one."""
     level = context.level(view, direction)
     if level is None or not math.isfinite(level.reach):
         return ""
@@ -275,7 +276,6 @@ def _steadiness_observation(
 
 
 def _cause_words(view: RunView, direction: str, context: Context) -> str:
-    """Return the causes of the changes, if any are known."""
     causes = [
         explanation.words
         for explanation in context.explanations(view)
@@ -294,11 +294,7 @@ def _candidates(view: RunView, direction: str, context: Context) -> str:
 
 
 def _change_words(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
-    """Return the verdict on the series in words.
-
-    Args:
-        ends: rates in the first and the last quarter, which say more than a large percentage.
-    """
+    """Return the verdict in words: rates of both ends say more than a large percentage."""
     around = f"(median {format_count(judged.median)})"
     way = "up" if judged.drift > 0 else "down"
     match judged.state:
@@ -338,20 +334,22 @@ def _change_words(judged: Steadiness, ends: tuple[float, float] | None = None) -
 
 
 @rule(
-    "repeats of a workload differ",
+    "repeats of a workload, or clients of a step, differ",
     looks_at=(
         "Valid repeats of a job on one volume (rounds of a profile are left out): the IOPS of"
         " the fastest over those of the slowest, from 2 on (volbench's own choice). One finding,"
-        " at the repeat farthest from the median; of two repeats, at the second."
+        " at the repeat farthest from the median; of two repeats, at the second. Of three or more"
+        " clients of a step, each with at most a fifth of the median."
     ),
     why="A mean or median of such repeats is a rate that no run had, and intervals are wide.",
     advice=(
-        "Look at the repeats over time: credits, caches, a warm-up or other load on the volume or"
-        " host changed between them. Remove the cause, and repeat them."
+        "Look at the runs over time: credits, caches, a warm-up or other load on the volume or"
+        " host differed between them. Remove the cause, and repeat them."
     ),
 )
 def uneven_repeats(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each direction whose repeats differ twofold, at the one farthest from their median."""
+    yield from _slow_clients(view, context)
     repeats = context.repeats.get(view.run.id, ())
     for direction in directions(view):
         rates = [(total(each, "iops", direction=direction), each) for each in repeats]
@@ -373,12 +371,28 @@ def uneven_repeats(view: RunView, context: Context) -> Iterator[Observation]:
             )
 
 
+def _slow_clients(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield each client that is far slower than those of its step, at the step's first run."""
+    step = [context.by_id[run.id] for run in context.step(view) if run.id in context.finished]
+    if not view.run.step or len(step) < _MIN_CLIENTS or view.run.id != step[0].run.id:
+        return
+    rates = [total(peer, "iops") for peer in step]
+    middle = float(median(np.array(rates)))
+    for run, rate in zip((peer.run for peer in step), rates, strict=True):
+        if rate * _SLOW_CLIENT <= middle:
+            yield Observation(
+                f"{run.client_name} did {format_count(rate)} IOPS, and the median of the"
+                f" {len(step)} clients of its step is {format_count(middle)}.",
+                {"iops": rate, "median_iops": middle},
+                run=run.id,
+            )
+
+
 def _ratio(rates: Sequence[float]) -> float:
     return max(rates) / min(rates) if rates else 0.0
 
 
 def _is_valid(view: RunView, context: Context) -> bool:
-    """Return whether no other rule rejects the result of a run."""
     others = [
         one
         for one in DECLARED.values()
@@ -389,7 +403,6 @@ def _is_valid(view: RunView, context: Context) -> bool:
 
 
 def _unsteady_rounds(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield one observation for a profile's rounds, at the last tracked run."""
     rounds = view.campaign.rounds.get(view.run.profile)
     tracked = context.tracked.get(view.run.profile)
     if rounds is None or not tracked or tracked[-1].run.id != view.run.id:
@@ -419,7 +432,6 @@ def _not_determined(profile: str, determined: Determination) -> Observation:
 
 
 def _variable_words(variable: Variable) -> str:
-    """Return the distance of a variable from passing."""
     judged, name = variable.judged, variable.track.name
     if math.isnan(judged.range_ratio):
         return f"{name} lacks a value"
@@ -428,7 +440,6 @@ def _variable_words(variable: Variable) -> str:
 
 
 def _largest_percent(ratios: Iterable[float]) -> float:
-    """Return the largest as a percentage; NaN when none is known."""
     return max((100 * ratio for ratio in ratios if not math.isnan(ratio)), default=math.nan)
 
 

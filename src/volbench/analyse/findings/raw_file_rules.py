@@ -15,6 +15,7 @@ from volbench.analyse.frames.run_view import (
     is_partial,
     rate_per_s,
     results_of,
+    runtime_s,
     total,
 )
 from volbench.model.results.finding import Severity
@@ -40,8 +41,8 @@ _MIN_WINDOWS = 10
 @rule(
     "lines are missing from the series",
     looks_at=(
-        "Lines of the logs that are not in the series because they are truncated or not in"
-        " fio's log format."
+        "Lines of the logs that are not in the series because they are truncated, not in fio's log"
+        " format, or less than an interval. A run shorter than one interval has none."
     ),
     why=(
         "A gap in the log looks like a stall, and verdicts on steadiness depend on the series."
@@ -51,12 +52,16 @@ _MIN_WINDOWS = 10
 )
 def bad_log_rows(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the number of log lines that the series leaves out."""
-    bad = total(view, "bad_log_rows")
-    if bad > 0:
-        lines = "1 line of fio's logs is" if bad == 1 else f"{bad:.0f} lines of fio's logs are"
+    by_section = {row["group"]: row["bad_log_rows"] for row in view.results}
+    bad = sum(value for value in by_section.values() if isinstance(value, int))
+    if bad and not (view.series.empty and runtime_s(view) < view.run.sample_s):
+        lines = "1 line of fio's logs is" if bad == 1 else f"{bad:,} lines of fio's logs are"
+        reason = (
+            "unreadable and" if len(view.series) else "unreadable or less than an interval, and"
+        )
         yield Observation(
-            f"{lines} unreadable and missing from the series.",
-            {"bad_log_rows": bad, "series_rows": float(len(view.series))},
+            f"{lines} {reason} missing from the series.",
+            {"bad_log_rows": float(bad), "series_rows": float(len(view.series))},
         )
 
 
@@ -99,18 +104,30 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
             continue
         for unit, stated, derived in _stated_and_derived(result, view):
             rounding = _ROUNDING_BYTES_PER_S if unit == "bytes/s" else 1.0
-            if abs(stated - derived) > _MAX_ROUNDING * derived + rounding:
-                yield Observation(
-                    f"The result states {_exact_number(stated)} {unit}, but its other numbers imply"
-                    f" {_exact_number(derived)} {unit}.",
-                    {"stated": stated, "derived": derived, "section": result.section},
-                    direction=result.direction,
+            if not abs(stated - derived) > _MAX_ROUNDING * derived + rounding:  # NaN is unknown
+                continue
+            message = (
+                f"The result states {_exact_number(stated)} {unit}, but its other numbers imply"
+                f" {_exact_number(derived)} {unit}."
+            )
+            late = _depth_of_ramp(view, result.section) * result["numjobs"]
+            most_late_bytes = late * result["block_max_bytes"]
+            is_late = unit == "bytes" and 0 < stated - derived <= most_late_bytes
+            if is_late:
+                message = (
+                    "fio counts I/Os that began in the ramp and completed after it in the bytes"
+                    f" alone: the IOPS are {100 * (1 - derived / stated):.0f} % too low."
                 )
+            yield Observation(
+                message,
+                {"stated": stated, "derived": derived, "section": result.section},
+                direction=result.direction,
+                severity=Severity.NOTE if is_late else None,
+            )
     yield from _log_sums(view)
 
 
 def _exact_number(value: float) -> str:
-    """Return a number with the digits that show where two of them differ."""
     return f"{value:,.0f}" if value >= _MIN_WHOLE else f"{value:,.8g}"
 
 
@@ -132,10 +149,16 @@ def _stated_and_derived(result: Result, view: RunView) -> Iterator[tuple[str, fl
 def _counts_ramp(view: RunView, section: str) -> bool:
     """Return whether I/Os of the ramp are counted without their bytes, as by fio 2."""
     versions = [str(row.get("fio_version") or "") for row in view.results]
-    has_ramp = any(
-        workload.is_on("ramp_time") for workload in view.workloads if workload.section == section
-    )
+    has_ramp = _depth_of_ramp(view, section) > 0
     return has_ramp and any(version.startswith("fio-2.") for version in versions)
+
+
+def _depth_of_ramp(view: RunView, section: str) -> int:
+    for workload in view.workloads:
+        has_ramp = workload.is_on("ramp_time") or workload.is_on("ramp_size")
+        if workload.section == section and has_ramp:
+            return workload.depth
+    return 0
 
 
 def _log_sums(view: RunView) -> Iterator[Observation]:
@@ -152,7 +175,9 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
             continue
         widths_s = [ends_s[0], *(ends_s[1:] - ends_s[:-1])]
         summed = math.fsum(widths_s * iops)
-        if abs(summed - wanted) > _MAX_LOG_SHARE * wanted:
+        late = _depth_of_ramp(view, view.run.sections[0].name) * view.workloads[0].numjobs
+        excess = max(wanted - summed, summed - wanted - late)
+        if excess > _MAX_LOG_SHARE * wanted:
             yield Observation(
                 f"The IOPS log adds up to {summed:,.0f} I/Os, the result has {wanted:,.0f}.",
                 {"stated": wanted, "derived": summed},

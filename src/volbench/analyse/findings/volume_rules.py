@@ -21,6 +21,7 @@ from volbench.analyse.findings.rule import (
     several,
 )
 from volbench.analyse.frames.resample import Floats
+from volbench.analyse.frames.run_options import beside
 from volbench.analyse.frames.run_view import (
     RunView,
     bytes_until_end,
@@ -121,7 +122,8 @@ def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observatio
     """Yield that several runs kept the same round rate, as no disk does by itself."""
     if any(workload.is_paced for workload in view.workloads) or max(declared(view.run, "iops")):
         return
-    if explained(view, context, Cause.IOPS_LIMIT):
+    # What a process gets beside others is a share, and equal shares are no repeats.
+    if beside(view.run) or explained(view, context, Cause.IOPS_LIMIT):
         return
     rate = total(view, "iops")
     if not _is_round(rate):
@@ -144,7 +146,6 @@ def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observatio
 
 
 def _is_round(rate: float) -> bool:
-    """Return whether a rate is one that providers sell."""
     if not _MIN_SOLD_IOPS <= rate < math.inf:
         return False
     mantissa = rate / 10 ** math.floor(math.log10(rate) + _MAX_OFF_ROUND)
@@ -172,7 +173,6 @@ def _throttling(view: RunView, explanation: Explanation, level: float) -> Observ
 
 
 def _machine_words(view: RunView, column: str) -> str:
-    """Return whose limit it is, if it is not the volume's."""
     limits = view.run.limits
     field = "iops" if column == "iops" else "bandwidth_bytes_per_s"
     if field not in limits.machine_limits:
@@ -188,10 +188,11 @@ def _machine_words(view: RunView, column: str) -> str:
         " above 120 % for 5 s; writes that were as fast as memory and then stalled or fell by"
         " more than half, if a full write-back cache is the likeliest cause. A note if less "
         "than half of the I/O reached the backing disk of a loop or dm device. Bounds of disks:"
-        " more than 1,000 random IOPS of a spinning disk; an imported mean or median latency below"
-        " 4 us, or more than 16 GB/s (PCIe 5.0 x4) for each disk in `filename`; a file or layer"
-        " that is faster than the device below it with the same workload. Also ZFS, FUSE, 9p and"
-        " virtiofs, which cache direct I/O, and mounts with `compress` (a note)."
+        " more than 1,000 random IOPS of a spinning disk; a higher bandwidth than the SATA, USB or"
+        " PCIe link carries; an imported mean or median latency below 4 us, or more than 16 GB/s"
+        " (PCIe 5.0 x4) for each disk in `filename`; a file or layer that is faster than the device"
+        " below it with the same workload. Also ZFS, FUSE, 9p and virtiofs, which cache direct I/O,"
+        " and mounts with `compress` (a note)."
     ),
     why=(
         "O_DIRECT bypasses the page cache of this host, not the caches of the filesystem, the"
@@ -217,7 +218,6 @@ def host_cache(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 def _rate_above_limit(view: RunView, column: str, limit: float) -> Iterator[Observation]:
-    """Yield that the whole run, or 5 s of it, was above the declared limit."""
     rate = total(view, column)
     if rate > _MIN_ABOVE_LIMIT * limit:
         yield Observation(

@@ -161,7 +161,6 @@ def _aggregated_steps(campaign: Campaign) -> list[list[Run]]:
 
 
 def _rows_by_step(frame: pd.DataFrame, step_of: Mapping[str, int]) -> dict[int, pd.DataFrame]:
-    """Return step to its rows; rows of other runs are left out."""
     steps = frame["run"].map(step_of)
     return {int(step): rows for step, rows in frame.groupby(steps, sort=False)}
 
@@ -213,11 +212,7 @@ def _common_labels(campaign: Campaign, runs: Sequence[Run]) -> Row:
 def _sums(
     frames: Frames, done: pd.DataFrame, invalid: Collection[str], names: Mapping[str, str]
 ) -> Row:
-    """Return the sums of a step, or why it has none.
-
-    Args:
-        names: of the client of each run.
-    """
+    """Return the sums of a step, or why it has none."""
     if bad := _listed((run for run in done["run"] if run in invalid), names):
         return {"no_total": f"the result of {bad} is invalid"}
     return _rate_columns(frames, done, names)
@@ -284,7 +279,6 @@ def _sums_of_means(done: pd.DataFrame) -> Row:
 def _rates_of_clients(
     rows: pd.DataFrame, column: str, edges: np.ndarray
 ) -> npt.NDArray[np.float64]:
-    """Return the rate of each client between two edges."""
     return np.array([spread_rows(own, column, edges)[0] for _, own in rows.groupby("run")])
 
 

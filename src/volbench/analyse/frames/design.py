@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import starmap
 
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import FACTS, NOT_SET
-from volbench.units import format_size, natural_order
+from volbench.units import counted_noun, format_size, natural_order
 
 Row = Mapping[str, object]
 
@@ -24,6 +25,7 @@ Row = Mapping[str, object]
 # differ by some 20 %. Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
 MIN_REPEAT_RATIO = 2.0
 _UNNAMED = "unnamed"  # A name that says nothing that others do not say
+GIVEN = "_given"  # Column of names of arms and hosts in the order in which a user gave them
 NAME = "name"  # Factor of what names of jobs, sections and folders say beside everything else
 # Core of a workload, in the order in which its parts are named
 WORKLOAD = ("rw", "direction", "block_bytes", "iodepth", "numjobs", "rwmixread", "direct")
@@ -54,11 +56,15 @@ _NO_OPTIONS = frozenset(
 _ADDED = ("aggregate_", "by_", "steady_", "_")  # Beginnings of further columns that analyses add
 _UNKNOWN = "unknown"  # Name of a host or volume that a result does not tell
 _SEPARATOR = re.compile(r"[-_/.,=:+@ ()\[\]]+")
-_DATE = re.compile(r"(19|20)\d{2}[-_.]?[01]\d[-_.]?[0-3]\d([-_.T]?\d{4,6}Z?)?")
-# A word that counts: with a number behind it, or alone in front of one
+# A date, or a number that is drawn at random
+_DATE = re.compile(
+    r"(?<![0-9a-z])([0-9a-f]{8}(-[0-9a-f]{4}){3}-|(?=[a-f]*\d)(?=\d*[a-f]))[0-9a-f]{8,}(?![0-9a-z])"
+    r"|(19|20)\d{2}[-_.]?[01]\d[-_.]?[0-3]\d([-_.T]?\d{4,6}Z?)?"
+)
+# A word that counts: with a number or letter behind it, or alone in front of one
 _COUNTING = re.compile(
-    r"(r|run|rep|repeat|repetition|iter|iteration|trial|try|attempt|loop|round|no|n|num|nr|"
-    r"result|results|out|output|fio|log|test|json|txt|am|pm)?(\d*)"
+    r"(r|run|rep|repeat|repetition|iter|iteration|trial|try|attempt|loop|round|no|n|num|nr|x|t|"
+    r"result|results|out|output|fio|log|test|json|txt|am|pm|morning|evening)?(\d*)[a-h]?"
 )
 _KEYS = {
     "iodepth": ("iodepth", "qdepth", "queuedepth", "queue", "depth", "iod", "qd", "q", "d"),
@@ -109,7 +115,7 @@ class Cell:
     places: tuple[int, ...]  # of its rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Design:
     """What varies over some results, what is constant, and what is repeated."""
 
@@ -119,6 +125,12 @@ class Design:
     aliases: Mapping[str, str]  # column to the factor that it varies with
     cells: tuple[Cell, ...]  # in the order of their first rows
     first: tuple[str, ...] = ()  # columns that the caller put before all others
+
+    def __repr__(self) -> str:
+        """Return what varies, with the number of its values."""
+        varying = ", ".join(f"{factor.column} ({len(factor.values)})" for factor in self.factors)
+        cells = counted_noun(len(self.cells), "cell")
+        return f"<Design: {cells} of {counted_noun(len(self.rows), 'result')}; varies: {varying}>"
 
     @cached_property
     def by_column(self) -> Mapping[str, Factor]:
@@ -153,7 +165,7 @@ class Design:
             values: dict[Hashable, set[Hashable]] = {}
             for key, cell in zip(self.key_without(column), self.cell_of_rows, strict=True):
                 value = self.cells[cell].values[column]
-                values.setdefault(key, set()).update([] if value is None else [_hashable(value)])
+                values.setdefault(key, set()).update([] if value is None else [hashable(value)])
             if any(len(shared) > 1 for shared in values.values()):
                 return column
         return ""
@@ -171,7 +183,7 @@ class Design:
         left_out = {self.factor_of(column) or column for column in columns}
         left_out |= {nested for column in left_out for nested in self.nested_places(column)}
         kept = [factor.column for factor in self.factors if factor.column not in left_out]
-        cells = [tuple(_hashable(cell.values[column]) for column in kept) for cell in self.cells]
+        cells = [tuple(hashable(cell.values[column]) for column in kept) for cell in self.cells]
         return [cells[number] for number in self.cell_of_rows]
 
     def nested_places(self, column: str) -> Iterator[str]:
@@ -179,8 +191,7 @@ class Design:
         places = [name for name in self.by_column if _is_location(name)]
         for other in places if column in places else ():
             pairs = {
-                (_hashable(cell.values[column]), _hashable(cell.values[other]))
-                for cell in self.cells
+                (hashable(cell.values[column]), hashable(cell.values[other])) for cell in self.cells
             }
             if len(pairs) in {len({own for own, _ in pairs}), len({value for _, value in pairs})}:
                 yield other
@@ -191,11 +202,11 @@ class Design:
         total = math.prod(len(factor.values) for factor in wide)
         if not len(self.cells) < total <= 2 * len(self.cells):
             return []
-        there = {tuple(_hashable(cell.values[f.column]) for f in wide) for cell in self.cells}
+        there = {tuple(hashable(cell.values[f.column]) for f in wide) for cell in self.cells}
         grid: list[dict[str, object]] = [{}]
         for factor in wide:
             grid = [{**cell, factor.column: value} for cell in grid for value in factor.values]
-        return [cell for cell in grid if tuple(map(_hashable, cell.values())) not in there]
+        return [cell for cell in grid if tuple(map(hashable, cell.values())) not in there]
 
 
 def design_of(rows: Sequence[Row], *, first: Sequence[str] = (), has_places: bool = True) -> Design:
@@ -212,12 +223,12 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = (), has_places: boo
     columns = [
         column
         for column in _candidates(rows, first)
-        if has_places or column in first or not _is_place(column)
+        if has_places or column in first or not (column in _OCCASIONS or _is_location(column))
     ]
     values: dict[str, Sequence[object]] = {
         column: [_known_value(row, column) for row in rows] for column in columns
     }
-    codes = {column: _codes(of_rows) for column, of_rows in values.items()}
+    codes = {column: codes_of(of_rows) for column, of_rows in values.items()}
     constants = {
         column: of_rows[0] for column, of_rows in values.items() if len(set(codes[column])) == 1
     }
@@ -242,7 +253,7 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = (), has_places: boo
     if any(names):
         chosen.append(NAME)
         values[NAME] = names
-        keys = _joined_codes(keys, _codes(names))
+        keys = _joined_codes(keys, codes_of(names))
     factors = tuple(Factor(column, _ordered(column, values[column], rows)) for column in chosen)
     cells: dict[int, list[int]] = {}
     for place, key in enumerate(keys):
@@ -268,11 +279,25 @@ def asked_rate(row: Row) -> str:
     return ", ".join(f"{name}={value}" for name, value in given if value not in {None, NOT_SET, ""})
 
 
+def hashable(value: object) -> Hashable:
+    """Return a value that can be a key: its text where it cannot be."""
+    return value if isinstance(value, Hashable) else str(value)
+
+
+def codes_of(values: Iterable[object]) -> list[int]:
+    """Return a number for each value, equal for equal values."""
+    numbers: dict[Hashable, int] = {}
+    keys = (v if callable(v.__hash__) else str(v) for v in values)  # as `hashable`, quicker
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
 def _candidates(rows: Sequence[Row], first: Sequence[str]) -> list[str]:
-    """Return the columns that may be factors, in the order in which they are tried."""
     present = dict.fromkeys(column for row in rows for column in row)
     labels = [column for column in present if column.startswith(LABEL_PREFIX)]
-    known = [*first, "arm", *labels, *_PLACES, *WORKLOAD, *_OCCASIONS, *_PLACE_FACTS, *_OTHERS]
+    # An address of SPDK may be that of any disk that the kernel has a name for.
+    spdk = ["ioengine"] if any("traddr" in str(row.get("volume")) for row in rows) else []
+    places = [*first, "arm", *labels, *spdk, *_PLACES]
+    known = [*places, *WORKLOAD, *_OCCASIONS, *_PLACE_FACTS, *_OTHERS]
     others = {*present} - _NO_OPTIONS - _IGNORED - {*known}
     options = sorted(name for name in others if not name.startswith(_ADDED))
     ordered = [*known, *ASKED, *options]
@@ -281,40 +306,27 @@ def _candidates(rows: Sequence[Row], first: Sequence[str]) -> list[str]:
 
 def _known_value(row: Row, column: str) -> object:
     value = row.get(column)
-    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if column in {"host", "volume"} and value == _UNKNOWN:
-        return None
-    if isinstance(value, str) and value.isdecimal():
-        return int(value)
-    return value
+    if isinstance(value, str):
+        if not value or (value == _UNKNOWN and column in {"host", "volume"}):
+            return None
+        return int(value) if value.isdecimal() else value
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _is_location(column: str) -> bool:
     return column in {"arm", *_PLACES, *_PLACE_FACTS} or column.startswith(LABEL_PREFIX)
 
 
-def _hashable(value: object) -> Hashable:
-    return value if isinstance(value, Hashable) else str(value)
-
-
-def _codes(values: Iterable[object]) -> list[int]:
-    """Return a number for each value, equal for equal values."""
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(_hashable(value), len(numbers)) for value in values]
-
-
 def _joined_codes(keys: Sequence[int], codes: Sequence[int]) -> list[int]:
-    return _codes(zip(keys, codes, strict=True))
+    return codes_of(zip(keys, codes, strict=True))
 
 
 def _decides(owner: Sequence[int], other: Sequence[int]) -> bool:
-    """Return whether rows that are equal in one column are equal in the other."""
     return len(set(zip(owner, other, strict=True))) == len(set(owner))
 
 
 def _ordered(column: str, values: Sequence[object], rows: Sequence[Row]) -> tuple[object, ...]:
-    distinct = list(dict.fromkeys(map(_hashable, values)))
+    distinct = list(dict.fromkeys(map(hashable, values)))
     known = [value for value in distinct if value is not None]
     if column == "campaign":  # in the order of time
         starts: dict[object, str] = {}
@@ -323,7 +335,10 @@ def _ordered(column: str, values: Sequence[object], rows: Sequence[Row]) -> tupl
             starts[value] = min(start, starts.get(value, start))
         known.sort(key=lambda value: (starts[value], natural_order(str(value))))
     else:
-        known.sort(key=_order)
+        named = (row.get(GIVEN) for row in rows if column in {"arm", "host"})
+        given = dict.fromkeys(name for names in named if isinstance(names, tuple) for name in names)
+        places = {name: place for place, name in enumerate(given)}
+        known.sort(key=lambda value: (places.get(str(value), len(places)), _order(value)))
     return (*known, *([None] if None in distinct else []))
 
 
@@ -335,12 +350,6 @@ def _order(value: object) -> tuple[int, float, list[tuple[float, str]]]:
     return (2, 0.0, [*natural_order(str(value))])
 
 
-def _is_place(column: str) -> bool:
-    """Return whether a column says where or when something was done, and not what."""
-    known = {"arm", *_PLACES, *_OCCASIONS, *_PLACE_FACTS}
-    return column in known or column.startswith(LABEL_PREFIX)
-
-
 def _separating_names(
     rows: Sequence[Row],
     chosen: Sequence[str],
@@ -349,12 +358,12 @@ def _separating_names(
 ) -> list[str | None]:
     """Return what names say of rows that are equal in everything else; None where it is nothing.
 
-    Rows that differ in the first columns alone are all named if names tell some of them apart that
-    are equal in these, too.
+    Rows that differ in the first columns or the place alone are all named if names tell some of
+    them apart that are equal in these, too.
     """
     compared, others = [0] * len(rows), [0] * len(rows)
     for column in chosen:
-        if column in first:
+        if column in first or _is_location(column):
             compared = _joined_codes(compared, codes[column])
         else:
             others = _joined_codes(others, codes[column])
@@ -372,11 +381,15 @@ def _separating_names(
             for side, places in sides.items():
                 for place, text in zip(places, texts[side], strict=True):
                     names[place] = text or _UNNAMED
+    # A name that never comes again with other options was given to a file, not to a treatment;
+    # unless nothing but the name is known.
+    is_imported = all(row.get("import_folder") for row in rows)
+    if is_imported and max(Counter(filter(None, names)).values(), default=0) == 1 < len(members):
+        names = [None if row.get("rw") else name for name, row in zip(names, rows, strict=True)]
     return _without_common_words(names)
 
 
 def _without_common_words(names: Sequence[str | None]) -> list[str | None]:
-    """Return names of several words without those that all names have."""
     words = [name.split() for name in names if name]
     common = set(words[0]).intersection(*words[1:]) if len({*names} - {None}) > 1 else set()
     return [
@@ -390,21 +403,19 @@ def _names_of_equals(rows: Sequence[Row]) -> list[str]:
     runs = Counter((row.get("campaign"), row.get("run")) for row in rows)
     if max(runs.values()) > 1:  # sections of one run, which are no repeats of each other
         return [_full_name(row) for row in rows]
-    told = [_telling_name(row) for row in rows]
+    labels = [name for name in rows[0] if name.startswith(LABEL_PREFIX)]
+    told = [_telling_name(row, [*_KEYS, "volume", "host", *labels]) for row in rows]
     if all(row.get("iodepth") is not None and row.get("rw") is not None for row in rows):
         return [words for words, _ in told]
     # A number may be an option that the results do not report, unless the numbers count the rows.
     numbers: dict[str, set[int]] = {}
     for words, number in told:
         numbers.setdefault(words, set()).update(number)
+    counting = {w for w, n in numbers.items() if n in ({*range(len(n))}, {*range(1, len(n) + 1)})}
     return [
-        words if _count_rows(numbers[words]) else " ".join([words, *map(str, number)]).strip()
+        words if words in counting else " ".join([words, *map(str, number)]).strip()
         for words, number in told
     ]
-
-
-def _count_rows(numbers: Collection[int]) -> bool:
-    return sorted(numbers) in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
 
 
 def _full_name(row: Row) -> str:
@@ -412,7 +423,7 @@ def _full_name(row: Row) -> str:
     return job if group in (None, job) else f"{job}/{group}"
 
 
-def _telling_name(row: Row) -> tuple[str, tuple[int, ...]]:
+def _telling_name(row: Row, columns: Sequence[str]) -> tuple[str, tuple[int, ...]]:
     """Return the parts of a name that neither restate a value, nor count, nor date; and numbers.
 
     A job of volbench's own has its name on purpose: all of it counts.
@@ -420,15 +431,18 @@ def _telling_name(row: Row) -> tuple[str, tuple[int, ...]]:
     folder = row.get("import_folder")
     if folder is None:
         return _full_name(row), ()
-    restated = _restated_texts(row)
-    beginnings: dict[str, list[str]] = {}
-    for text in restated:
-        beginnings.setdefault(text[0], []).extend([text] if len(text) > 1 else [])
+    values = tuple((name, _known_value(row, name)) for name in columns)
+    return _told(f"{folder} {_full_name(row)}", values)
+
+
+@lru_cache(maxsize=8192)  # A table and its answer ask for the same names
+def _told(name: str, values: tuple[tuple[str, object], ...]) -> tuple[str, tuple[int, ...]]:
+    restated, beginnings = _restated(values)
     told: dict[str, None] = {}
     numbers: dict[int, None] = {}
-    for part in _SEPARATOR.split(_DATE.sub(" ", f"{folder} {_full_name(row)}").lower()):
+    for part in _SEPARATOR.split(_DATE.sub(" ", name).lower()):
         rests = {part} if part in restated else _rests(part, beginnings)
-        if not rests.isdisjoint({"", *restated}):
+        if "" in rests or not rests.isdisjoint(restated):
             continue
         counting = next(filter(None, map(_COUNTING.fullmatch, rests)), None)
         if counting is None:
@@ -455,21 +469,30 @@ def _rests(part: str, beginnings: Mapping[str, Sequence[str]]) -> set[str]:
     return found
 
 
-def _restated_texts(row: Row) -> set[str]:
-    """Return the ways in which a name may write the values of a row, in small letters."""
-    texts: set[str] = set()
-    for column, keys in _KEYS.items():
-        value = _known_value(row, column)
-        if value is None:
-            continue
-        written = _written(column, value)
-        texts |= written | {f"{key}{text}" for key in keys for text in written}
-        texts |= {key for key in keys if len(key) > 1}
-    for column in ("volume", "host", *(name for name in row if name.startswith(LABEL_PREFIX))):
-        text = str(_known_value(row, column) or "").lower()
-        texts |= {text, *_SEPARATOR.split(text)}
-    texts |= {"direct", "sync", "async", "job", "jobs"}
-    return texts - {""}
+@lru_cache(maxsize=4096)  # Of many results few differ in more than their repeat
+def _restated(
+    values: tuple[tuple[str, object], ...],
+) -> tuple[frozenset[str], Mapping[str, Sequence[str]]]:
+    """Return the ways in which a name may write some values, in small letters.
+
+    Of more than a letter also by the first of them.
+    """
+    texts = frozenset(("direct", "sync", "async", "job", "jobs")).union(*starmap(_texts_of, values))
+    beginnings: dict[str, list[str]] = {}
+    for text in texts:
+        beginnings.setdefault(text[0], []).extend([text] if len(text) > 1 else [])
+    return texts, beginnings
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _texts_of(column: str, value: object) -> frozenset[str]:
+    """Return the ways in which a name may write one value; none of them is empty."""
+    if value is None or (keys := _KEYS.get(column)) is None:
+        text = str(value or "").lower()
+        return frozenset({text, *_SEPARATOR.split(text)} - {""})
+    written = _written(column, value)
+    named = {f"{key}{text}" for key in keys for text in written}
+    return frozenset((written | named | {key for key in keys if len(key) > 1}) - {""})
 
 
 def _written(column: str, value: object) -> set[str]:

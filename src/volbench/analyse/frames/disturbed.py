@@ -161,7 +161,6 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
 
 
 def _parallel_jobs(summary: pd.DataFrame) -> float:
-    """Return the number of parallel jobs of a run; 1 where it is unknown."""
     jobs = summary.drop_duplicates("group")["numjobs"].astype("float64")
     return max(1.0, float(jobs.fillna(1.0).sum()))
 
@@ -188,7 +187,6 @@ def _other_io(
 
 
 def _smooth(values: Floats) -> Floats:
-    """Return the smaller one of each interval and its mean with the neighbours."""
     padded = np.pad(values, 1, mode="edge")
     means: Floats = np.minimum(values, (padded[:-2] + padded[1:-1] + padded[2:]) / 3)
     return means

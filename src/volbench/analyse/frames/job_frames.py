@@ -268,7 +268,6 @@ def plain_rows(frame: pd.DataFrame) -> list[dict[str, object]]:
 
 
 def _plain_values(column: pd.Series) -> list[object]:
-    """Return values, of numpy's types those of Python."""
     values, known = column.tolist(), (~column.array.isna()).tolist()
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         return [

@@ -8,7 +8,7 @@ the fields: Documentation/admin-guide/iostats.rst and proc.rst, accounting/psi.r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -161,7 +161,7 @@ def _take_counters(sample: Sample, fields: list[str]) -> None:
     elif name in {"pswpin", "pswpout"} and numbers:
         sample.swapped_pages = (sample.swapped_pages or 0) + int(numbers[0])
     elif name in {"some", "full", "cpu-some"} and is_count(
-        total := _device_name(fields).get("total", "")
+        total := dict(word.split("=", 1) for word in fields if "=" in word).get("total", "")
     ):
         sample.pressure_us[name] = int(total)
     else:
@@ -169,7 +169,6 @@ def _take_counters(sample: Sample, fields: list[str]) -> None:
 
 
 def _take_own(sample: Sample, name: str, fields: list[str], counts: list[int]) -> None:
-    """Add a line that the sampler wrote of its own to a sample."""
     match name, len(counts):
         case "wait", 3:
             sample.tool_ns = counts[1], counts[2]
@@ -207,10 +206,6 @@ def _take_errors(sample: Sample, fields: list[str]) -> None:
         return  # not a number: the driver does not count errors
     if errors >= 0:
         sample.io_errors[fields[1]] = errors
-
-
-def _device_name(fields: list[str]) -> Mapping[str, str]:
-    return dict(word.split("=", 1) for word in fields if "=" in word)
 
 
 def disk_rates(before: Disk, now: Disk, *, interval_s: float) -> dict[str, float] | None:
@@ -309,7 +304,6 @@ def _others(
 
 
 def _grown(before: int, now: int, *, wraps: bool) -> int | None:
-    """Return the growth of a counter; None if it was reset."""
     if now >= before:
         return now - before
     if wraps and before < _TICKS_WRAP and before - now > _TICKS_WRAP // 2:

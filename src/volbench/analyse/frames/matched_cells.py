@@ -4,12 +4,12 @@ Results are equal in what was done: in each factor that varies within a side. Wh
 side alone, such as an engine that one campaign used, is left for the caller to compare.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
-from volbench.analyse.frames.design import WORKLOAD, Design, Row, design_of
+from volbench.analyse.frames.design import WORKLOAD, Design, Row, codes_of, design_of, hashable
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.analyse.frames.workload_words import workload_text
 
@@ -71,8 +71,8 @@ def match_cells(
     kept_apart = {name for name in WORKLOAD if _varies_within(design, name)} | {*always}
     core = [name for name in WORKLOAD if name in kept_apart and name not in compared]
     kept = apart or [()] * len(rows)
-    cells = _numbered(
-        (extra, *(_hashable(row.get(name)) for name in core))
+    cells = codes_of(
+        (extra, *(hashable(row.get(name)) for name in core))
         for row, extra in zip(plain, kept, strict=True)
     )
     others = [f.column for f in design.factors if f.column not in {_SIDE, *compared, *WORKLOAD}]
@@ -84,25 +84,15 @@ def match_cells(
 
 
 def _values_of(design: Design, column: str) -> list[Hashable]:
-    values = [_hashable(dict(cell.values)[column]) for cell in design.cells]
+    values = [hashable(dict(cell.values)[column]) for cell in design.cells]
     return [values[number] for number in design.cell_of_rows]
 
 
 def _varies_within(design: Design, column: str) -> bool:
-    """Return whether a side has several values of a column."""
     seen: dict[object, object] = {}
     return any(
         row.get(column) != seen.setdefault(row[_SIDE], row.get(column)) for row in design.rows
     )
-
-
-def _hashable(value: object) -> Hashable:
-    return value if isinstance(value, Hashable) else str(value)
-
-
-def _numbered(keys: Iterable[Hashable]) -> list[int]:
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
 def _split_where_several(
@@ -112,7 +102,6 @@ def _split_where_several(
     name: str,
     told: Sequence[dict[str, object]],
 ) -> list[int]:
-    """Split the cells in which a side has several values of a factor."""
     of_side: dict[tuple[int, str], set[Hashable]] = {}
     for key in zip(cells, sides, values, strict=True):
         of_side.setdefault(key[:2], set()).add(key[2])
@@ -120,7 +109,7 @@ def _split_where_several(
     for cell, value, factors in zip(cells, values, told, strict=True):
         if cell in several:
             factors[name] = value
-    return _numbered(
+    return codes_of(
         (cell, value if cell in several else None)
         for cell, value in zip(cells, values, strict=True)
     )

@@ -157,7 +157,6 @@ def _tails(rows: pd.DataFrame, summary: pd.DataFrame, rate: str, total: str) -> 
 
 
 def _widths(series: pd.DataFrame) -> pd.Series[float]:
-    """Return the length of intervals: the step of the series, or up to its only point."""
     steps = series.groupby(_SERIES, sort=False, dropna=False)["t_s"]
     usual = steps.transform(lambda times: times.diff().median())
     return usual.fillna(series["t_s"]).astype("float64")

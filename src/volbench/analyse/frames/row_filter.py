@@ -131,6 +131,8 @@ class _Parser:
         if sign in {"~", "!~"}:
             matches = self._contains(column, value)
             return ~matches if sign == "!~" else matches
+        if column.name == "volume":  # tables name the end of its path
+            column = column.map(lambda cell: value if str(cell).endswith(f"/{value}") else cell)
         mask = _compare(column, sign, value)
         if mask is None:
             raise self._error(f"{name} is numeric, and {value!r} is not a number")
@@ -204,7 +206,6 @@ def _compare(column: pd.Series, sign: str, value: str) -> pd.Series[bool] | None
 
 
 def _parse_number(value: str) -> float | None:
-    """Return a plain number, a size or a duration as a number in base units."""
     for read in (float, parse_size, parse_duration):
         try:
             return float(read(value))

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames.run_options import option_names, option_values, section_of
+from volbench.analyse.frames.design import GIVEN
+from volbench.analyse.frames.run_options import (
+    BESIDE,
+    WITHIN,
+    beside,
+    given_order,
+    option_names,
+    option_values,
+    section_of,
+)
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
@@ -20,6 +29,7 @@ from volbench.model.results.provenance import HostFacts, VolumeFacts
 VOLUME_KEY = "volume_key"  # Column that identifies a volume, over hosts and campaigns
 STEP = "step"  # Column that identifies what ran at one time
 _OPTIONS_KNOWN, _UNREPORTED = "options_known", "options_unreported"
+_ADDED = (STEP, BESIDE, _OPTIONS_KNOWN, _UNREPORTED)  # Columns that `with_options` adds
 _SUMMARY = tuple(column.name for column in SUMMARY)
 _PLANNED = tuple(fact.name for fact in FACTS.values() if fact.source is Source.PLAN)
 _OF_HOST = {fact.name: fact.name for fact in FACTS.values() if fact.source is Source.HOST}
@@ -53,14 +63,14 @@ def with_facts(
     known = list(views)
     options = option_names({id(view.campaign): view.campaign for view in known}.values())
     planned = known[0].campaign.runs if known else ()
-    beside = Counter(run.step for run in planned if run.step)
+    clients = Counter(run.step for run in planned if run.step)
     by_run = {view.run.id: view for view in known}
     rows = [
-        _fact_row(by_run.get(str(run)), str(group), options, beside)
+        _fact_row(by_run.get(str(run)), str(group), options, clients)
         for run, group in zip(summary["run"], summary["group"], strict=True)
     ]
     facts = pd.DataFrame(
-        rows, index=summary.index, columns=list(_fact_row(None, "", options, beside))
+        rows, index=summary.index, columns=list(_fact_row(None, "", options, clients))
     )
     facts = facts.astype(object)
     facts["volbench_version"] = volbench_version
@@ -76,12 +86,15 @@ def with_options(summary: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
     options = option_names([campaign])
     by_run = {run.id: run for run in campaign.runs}
     rows = [
-        _reported_facts(by_run[run], group) | option_values(by_run[run], group, options)
+        {**_reported_facts(by_run[run], group), **option_values(by_run[run], group, options)}
         for run, group in zip(summary["run"], summary["group"].astype(str), strict=True)
     ]
-    names = [_OPTIONS_KNOWN, _UNREPORTED, *options]
+    names = [*_ADDED, *options]
     added = pd.DataFrame(rows, index=summary.index, columns=names).astype(object)
-    return pd.concat([summary, added[[name for name in names if name not in summary]]], axis=1)
+    added[GIVEN] = [given_order(campaign)] * len(added)
+    if any(run.within for run in campaign.runs):
+        added[WITHIN] = [by_run[run].within or "" for run in summary["run"]]
+    return pd.concat([summary, added[[name for name in added if name not in summary]]], axis=1)
 
 
 def stack(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -110,45 +123,23 @@ def option_columns(rows: pd.DataFrame) -> list[str]:
     """Return the columns that are options of fio; none where the rows have no options."""
     if _OPTIONS_KNOWN not in rows:
         return []
-    known = {
-        *_SUMMARY,
-        *FACTS,
-        *STEADY,
-        *SUMS,
-        VOLUME_KEY,
-        STEP,
-        _OPTIONS_KNOWN,
-        _UNREPORTED,
-        "side",
-        "origin",
-    }
+    known = {*_SUMMARY, *FACTS, *STEADY, *SUMS, VOLUME_KEY, *_ADDED, "side", "origin"}
     return [
         name for name in rows.columns if name not in known and not name.startswith(LABEL_PREFIX)
     ]
 
 
 def _fact_row(
-    view: RunView | None, group: str, options: Sequence[str], beside: Counter[int]
+    view: RunView | None, group: str, options: Sequence[str], clients: Counter[int]
 ) -> dict[str, object]:
     if view is None:
-        return dict.fromkeys(
-            [
-                VOLUME_KEY,
-                STEP,
-                _OPTIONS_KNOWN,
-                _UNREPORTED,
-                *_PLANNED,
-                *_OF_HOST,
-                *OF_VOLUME,
-                *options,
-            ]
-        )
+        names = VOLUME_KEY, *_ADDED, *_PLANNED, *_OF_HOST, *OF_VOLUME, *options
+        return dict.fromkeys(names)
     run = view.run
     return {
         VOLUME_KEY: _volume_key(run, view.host, view.volume),
         **_reported_facts(run, group),
-        STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
-        "clients": beside.get(run.step, 1),
+        "clients": clients.get(run.step, 1),
         "until": str(run.until.window_s) if run.until else NOT_SET,
         **_attributes(view.host, _OF_HOST),
         **_attributes(view.volume, OF_VOLUME),
@@ -158,6 +149,8 @@ def _fact_row(
 
 def _reported_facts(run: Run, group: str) -> dict[str, object]:
     return {
+        STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
+        BESIDE: beside(run),
         _OPTIONS_KNOWN: run.reports_options(section_of(run, group)),
         _UNREPORTED: () if run.imported is None else run.imported.unreported_flags,
     }
@@ -204,7 +197,7 @@ def with_sums(rows: pd.DataFrame, aggregate: pd.DataFrame) -> pd.DataFrame:
     """
     steps = aggregate["step"].astype(str) + "/" + aggregate["repeat"].astype(str)
     named = aggregate.rename(columns={name: f"aggregate_{name}" for name in _SUMMED})
-    keys = [STEP, "group", "direction"]
+    keys = ["campaign", STEP, "group", "direction"]
     sums = named.assign(**{STEP: steps})[[*keys, *SUMS]]
     return rows.merge(sums.drop_duplicates(keys), on=keys, how="left").set_axis(rows.index)
 
@@ -222,13 +215,10 @@ def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
         if lost:
             runs = side_rows["run"].nunique()
             remarks.append(f"{side}: {lost} of {runs} runs not shown to be steady, left out")
-    if len(steady) < len(columns) and _has_climbs(rows):
+    has_climbs = "until" in rows and bool((rows["until"].fillna(NOT_SET) != NOT_SET).any())
+    if len(steady) < len(columns) and has_climbs:
         remarks.append(
             "means and percentiles of runs with until: steady include the climb to it;"
             f" --metric {STEADY_IOPS} leaves it out"
         )
     return remarks
-
-
-def _has_climbs(rows: pd.DataFrame) -> bool:
-    return "until" in rows and bool((rows["until"].fillna(NOT_SET) != NOT_SET).any())

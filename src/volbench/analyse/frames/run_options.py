@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import mul
 
+from volbench.analyse.frames.design import GIVEN
 from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.frames.columns import IDENTITY
 from volbench.model.frames.metadata import option_matters, option_value
 from volbench.units import natural_order
 
+WITHIN = "_within"  # Column of the bounds on latencies in whose search a run is a trial
+BESIDE = "_beside"  # Column of what `beside` returns
+_MEMBERS = "_members"  # Column of the runs of a sum
+# Columns of the first process that name the sum of several
+_NAMES = frozenset({*(column.name for column in IDENTITY), "started_utc", BESIDE})
 # Columns of the summary that are added up over processes at the same time
 _ADDED = ("iops", "bw_bytes_per_s", "total_ios", "io_bytes", "numjobs")
 
@@ -31,16 +39,17 @@ def section_of(run: Run, group: str) -> Section:
     return next((section for section in run.sections if section.name == group), run.sections[0])
 
 
-def option_values(run: Run, group: str, names: Sequence[str]) -> dict[str, str | None]:
+def option_values(run: Run, group: str, names: Sequence[str]) -> dict[str, object]:
     """Return the value of each option in a section; None where it is not known."""
     section = section_of(run, group)
     if not run.reports_options(section):
         return dict.fromkeys(names)
     given = run.effective(section)
-    return {
+    values: dict[str, object] = {
         name: option_value(name, given.get(name)) if run.has_default(section, name) else None
         for name in names
     }
+    return {**values, WITHIN: run.within} if run.within else values
 
 
 def rows_with_options(
@@ -54,30 +63,60 @@ def rows_with_options(
     known = list(parts)
     names = option_names(campaign for campaign, _, _ in known)
     return [
-        {**option_values(runs[str(row["run"])], str(row.get("group")), names), **row}
-        for _, runs, rows in known
-        for row in _with_sums(rows, runs)
+        {**option_values(runs[str(row["run"])], str(row.get("group")), names), **row, GIVEN: given}
+        for campaign, runs, rows in known
+        for given in [given_order(campaign)]
+        for row in with_sums(rows, partial(_step_of, runs))
     ]
 
 
-def _with_sums(
-    rows: Sequence[Mapping[str, object]], runs: Mapping[str, Run]
+def given_order(campaign: Campaign) -> tuple[str, ...]:
+    """Return arms, and hosts that take turns, in the order in which they were given."""
+    is_in_turn = any(run.in_turn for run in campaign.runs)
+    return *campaign.arms, *(host.name for host in campaign.hosts if is_in_turn)
+
+
+def beside(run: Run) -> int | None:
+    """Return the step of imported processes at the same time on one volume; None of others."""
+    return run.step if run.imported is not None and run.imported.beside else None
+
+
+def with_sums(
+    rows: Iterable[Mapping[str, object]], beside_of: Callable[[Mapping[str, object]], object]
 ) -> Iterator[Mapping[str, object]]:
-    """Yield rows; those of imported processes at the same time on one volume as their sum."""
-    beside: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
+    """Yield rows of the summary; those of processes beside each other as their sum, at the end."""
+    members: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
     for row in rows:
-        run = runs[str(row["run"])]
-        if run.imported is not None and run.imported.beside:
-            beside.setdefault((run.step, row["group"], row["direction"]), []).append(row)
+        if step := beside_of(row):
+            key = (row["campaign"], step, row["group"], row["direction"])
+            members.setdefault(key, []).append(row)
         else:
             yield row
-    yield from map(_sum_of, beside.values())
+    yield from map(_sum_of, members.values())
+
+
+def _step_of(runs: Mapping[str, Run], row: Mapping[str, object]) -> int | None:
+    return beside(runs[str(row["run"])])
+
+
+def members_of(row: Mapping[str, object]) -> Sequence[object]:
+    """Return the runs of a row, several of a sum."""
+    members = row.get(_MEMBERS)
+    return members if isinstance(members, list) else [row["run"]]
 
 
 def _sum_of(members: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
-    """Return the sum of several rows: of latencies only the mean and the maximum are known."""
+    """Return the sum of several rows: of latencies only the mean and the maximum are known.
+
+    What processes differ in, such as the block size, is not known of the sum.
+    """
     first = members[0]
-    unknown = {name: None for name in first if name.startswith(("lat_", "slat_", "clat_", "iops_"))}
+    unknown = {
+        name: None
+        for name, value in first.items()
+        if name.startswith(("lat_", "slat_", "clat_", "iops_"))
+        or (name not in _NAMES and any(row.get(name) != value for row in members))
+    }
     parts = {part for row in members for part in str(row["volume"]).split(":")}
     numbers = {name: _known(members, name) for name in (*_ADDED, "lat_mean_s", "lat_max_s")}
     ios = numbers["total_ios"]
@@ -86,7 +125,8 @@ def _sum_of(members: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
         sums["lat_mean_s"] = math.fsum(map(mul, numbers["lat_mean_s"], ios)) / sum(ios)
         sums["lat_max_s"] = max(numbers["lat_max_s"])
     volume = ":".join(sorted(parts, key=natural_order))
-    return {**first, **unknown, **sums, "volume": volume, "client": None}
+    runs = [row["run"] for row in members]
+    return {**first, **unknown, **sums, "volume": volume, "client": None, _MEMBERS: runs}
 
 
 def _known(rows: Sequence[Mapping[str, object]], name: str) -> list[float]:

@@ -70,6 +70,11 @@ class RunView:
         return any(workload.is_buffered for workload in self.workloads)
 
     @cached_property
+    def is_cached(self) -> bool:
+        """Whether the page cache may hide the volume in any section."""
+        return any(workload.is_cached for workload in self.workloads)
+
+    @cached_property
     def is_counted(self) -> bool:
         """Whether the block layer of the host counts the I/O of every section."""
         return all(workload.is_counted for workload in self.workloads)
@@ -82,8 +87,8 @@ class RunView:
     @property
     def size_bytes(self) -> float:
         """Size of the volume; NaN where it is unknown."""
-        pin = self.run.volume.pin
-        return math.nan if pin is None else float(pin.size_bytes)
+        size_bytes = self.run.volume.size_bytes
+        return math.nan if size_bytes is None else float(size_bytes)
 
     @property
     def disks(self) -> set[str]:
@@ -303,7 +308,6 @@ def _intervals(view: RunView) -> _Intervals:
 
 
 def _number_texts(texts: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], int]:
-    """Return a number from 0 for each text, in order of appearance, and the number of texts."""
     if len(texts) and (texts == texts[0]).all():
         return np.zeros(len(texts), dtype=np.int64), 1
     codes, names = pd.factorize(texts, use_na_sentinel=False)

@@ -50,6 +50,7 @@ class WorkloadSpec:
     engine: str  # ioengine; ``nbd`` for an export
     pattern: str  # access pattern without its parameter, such as ``randwrite``
     kind: VolumeKind  # of the volume
+    targets: int = 1  # devices or files of the volume
     # whether all its options are known, so that fio's defaults hold for the rest
     is_complete: bool = True
     # options that may be set although the result does not list them
@@ -117,6 +118,19 @@ class WorkloadSpec:
         return not bypasses_page_cache(self.engine, self.options)
 
     @property
+    def syncs_each_write(self) -> bool:
+        """Whether it only writes, and each write is on the volume before the next one begins."""
+        flags = set(self.options.get("oflag", "").split(","))
+        each = {self.options.get("fsync"), self.options.get("fdatasync")}
+        is_synced = "1" in each or self.is_on("sync") or bool(flags & {"sync", "dsync"})
+        return is_synced and self.writes and not self.reads
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether the page cache may hide the volume: buffered, and not each write is synced."""
+        return self.is_buffered and not self.syncs_each_write
+
+    @property
     def may_be_buffered(self) -> bool:
         """Whether it is not known to go past the page cache of the host."""
         return self.is_buffered or not (
@@ -127,7 +141,7 @@ class WorkloadSpec:
     def disks(self) -> int:
         """Number of disks and files that it opens by name, at least 1."""
         names = re.split(r"(?<!\\):", self.options.get("filename", ""))
-        return max(1, len({name for name in names if name}))
+        return max(self.targets, len({name for name in names if name}))
 
     @property
     def asked_iops(self) -> Mapping[str, float]:
@@ -233,6 +247,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
                 engine=engine,
                 pattern=options.get("rw", "read" if is_complete else "").partition(":")[0],
                 kind=run.volume.kind,
+                targets=len(run.volume.each),
                 is_complete=is_complete,
                 unreported_flags=frozenset(run.imported.unreported_flags if run.imported else ()),
             )

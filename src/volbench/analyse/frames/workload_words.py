@@ -16,6 +16,7 @@ FACTOR_NAMES = {
     "rwmixread": "percent of reads",
     "size_bytes": "size",
     "ioengine": "engine",
+    "arm": "variant",
     "fio_version": "fio",
 }
 # Factors whose values name themselves
@@ -53,7 +54,7 @@ def factor_text(column: str, value: object) -> str:
     """Return a value with its factor, such as ``queue depth 16``, or ``rate_iops=3000``."""
     text = value_text(column, value)
     if value is None:
-        return f"{factor_name(column)} unknown"
+        return "no other client" if column == "client" else f"{factor_name(column)} unknown"
     if column == "rwmixread":
         return f"{text} % reads"
     if column in _PLAIN or column.startswith(LABEL_PREFIX):

@@ -252,7 +252,6 @@ def _storm(
 
 
 def _add_notes(storm: Storm, events: pd.DataFrame) -> Storm:
-    """Return the storm of watched disks with the marks of users."""
     once = events.drop_duplicates("text")
     at_s = seconds(once["utc"]) - storm.started_utc_s
     notes = zip(at_s.astype(float), once["text"].astype(str), strict=True)

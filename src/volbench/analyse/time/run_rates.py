@@ -1,6 +1,7 @@
 """Rates of one direction of a run over time, and the times in which nothing completed.
 
-A buffered run is judged by the device's rates, where there are any: fio's own are those of memory.
+A run in the page cache is judged by the device's rates, where there are any: fio's own are those
+of memory.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Rates:
     t_s: Floats  # end of each interval
     iops: Floats  # of each interval
     bw_bytes_per_s: Floats  # of each interval
-    at_device: bool  # whether these are the device's rates, because the run was buffered
+    at_device: bool  # whether these are the device's rates, because the page cache hid them
     changes: tuple[Change, ...]  # jumps of `iops`
     plateaus: tuple[Plateau, ...]  # stretches between them
     depth: int  # I/Os that the run keeps in flight in this direction at most
@@ -120,7 +121,7 @@ class Rates:
 @once
 def rates_of(view: RunView, direction: str) -> Rates | None:
     """Return the rates of one direction; None when there are too few intervals to say anything."""
-    at_device = view.is_buffered
+    at_device = view.is_cached
     columns = _device_rates(view, direction) if at_device else _fio_rates(view, direction)
     if columns is None:
         return None
@@ -196,7 +197,6 @@ def _fio_rates(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] |
 
 
 def _device_rates(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
-    """Return the device's rates while fio ran."""
     if direction not in {"read", "write"}:
         return None
     rows = within_run(device_rows(view), runtime=runtime_s(view))

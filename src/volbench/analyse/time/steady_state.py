@@ -327,7 +327,6 @@ def window_matrix(
 
 
 def _metric_by_round(rows: pd.DataFrame, metric: Metric) -> list[float]:
-    """Return a metric of one job, round by round."""
     last = 0 if rows.empty else int(rows["repeat"].max())
     return [
         combined(_directions_of_round(rows[rows["repeat"] == number]), metric)

@@ -27,7 +27,7 @@ from volbench.engine.campaign.client_worker import Steps, Worker
 from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
+from volbench.engine.hosts.connected_host import ConnectedHost, by_cause, raise_all
 from volbench.engine.hosts.device_lock import release_locks, reserve_host, shared_note
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import (
@@ -42,7 +42,7 @@ from volbench.errors import (
 from volbench.execute.scheduler import on_each, side_by_side
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
 from volbench.model.campaign.host import Policy
-from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.model.campaign.planned_run import Absent, Campaign, Run, RunState
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
 from volbench.store.consent import hold_copies, seal_of
@@ -67,11 +67,7 @@ def run_campaign(
     listener: Listener,
     stop: StopRequest,
 ) -> None:
-    """Execute the unfinished runs of a campaign in order, and clean up.
-
-    Args:
-        hosts: ready hosts of the plan; runs on other hosts are left unchanged.
-    """
+    """Execute the unfinished runs of a campaign on ready hosts in order, and clean up there."""
     seal = seal_of(layout)
     with (
         hold_campaign(layout),
@@ -112,7 +108,7 @@ def run_campaign(
         except VolbenchError as error:
             end = outcome_of(campaign, states.states)
             if isinstance(error, (RefusedError, ArchiveError)) and end.failed:
-                way = _next_step(end, layout.root, are_hosts_kept=not has_made_hosts(campaign))
+                way = _next_step(end, layout.root, campaign)
                 error.hint = "; ".join(filter(None, [error.hint, way]))
             with suppress(ArchiveError):  # the error that led here says more
                 _report_end(context)
@@ -145,9 +141,7 @@ class _HostAtWork:
 
 
 def _on_each_bounded(
-    hosts: Sequence[ConnectedHost],
-    work: Callable[[ConnectedHost], None],
-    context: CampaignContext,
+    hosts: Sequence[ConnectedHost], work: Callable[[ConnectedHost], None], context: CampaignContext
 ) -> list[VolbenchError | None]:
     """Call a function for every host in parallel, outside of runs; return the error of each.
 
@@ -251,8 +245,8 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -
     def announce(pending: Sequence[Run]) -> None:
         expected = {run.id: expected_s(run) or 0.0 for run in pending}
         states.listener(CampaignStarted(campaign, tuple(pending), expected))
-        for absent in campaign.absent:
-            states.notify(f"left out: {absent.host}: {absent.reason}")
+        for words in left_out(campaign.absent):
+            states.notify(words)
 
     if len(by_client(campaign)) > 1:
         run_together(workers, campaign, states, announce=announce)
@@ -265,9 +259,15 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -
     try:
         if states.is_new:
             worker.probe()
-        worker.run_all(pending)
+        side_by_side([partial(worker.run_all, pending)])  # signals are for the main thread
     finally:
         worker.context.attendance.leave(worker)
+
+
+def left_out(absent: Sequence[Absent]) -> Iterator[str]:
+    """Yield a line for each cause of absent hosts."""
+    for names, reason, _ in by_cause((each.host, each.reason) for each in absent):
+        yield f"left out: {names}: {reason}"
 
 
 def _is_running(host: ConnectedHost, campaign: Campaign, states: RunStates) -> bool:
@@ -316,13 +316,13 @@ def _conclude(context: CampaignContext) -> None:
     campaign, end = context.campaign, _report_end(context)
     if context.settings.settle_only:
         return
-    root, total = context.layout.root, len(campaign.runs)
+    root, runs = context.layout.root, counted_noun(len(campaign.runs), "run")
     if context.stop.requested and end.left:
         raise StoppedError(
-            f"stopped: {len(end.finished)} of {counted_noun(total, 'run')} finished and kept",
+            f"stopped: {len(end.finished)} of {runs} finished and kept",
             hint=f"continue with: volbench resume {quoted(root)}",
         )
-    check_finished(end, root, total=total, are_hosts_kept=not has_made_hosts(campaign))
+    check_finished(end, root, campaign)
 
 
 def outcome_of(campaign: Campaign, states: Mapping[str, RunState]) -> CampaignEnded:
@@ -341,27 +341,26 @@ def has_made_hosts(campaign: Campaign) -> bool:
     return any(host.connection for host in campaign.hosts)
 
 
-def check_finished(
-    end: CampaignEnded, root: Path, *, total: int, are_hosts_kept: bool = True
-) -> None:
-    """Check that no run of a campaign failed or is left."""
-    if not (end.failed or end.left):
-        return
-    failed = f"{len(end.failed)} of {counted_noun(total, 'run')} failed"
-    left = f"{len(end.left)} of {counted_noun(total, 'run')} unfinished"
-    raise CampaignError(
-        ", ".join(text for text, runs in ((failed, end.failed), (left, end.left)) if runs),
-        hint=f"inspect them: volbench show {quoted(root)}; "
-        + _next_step(end, root, are_hosts_kept=are_hosts_kept),
-        finished=end.finished,
-    )
+def check_finished(end: CampaignEnded, root: Path, campaign: Campaign) -> None:
+    """Check that no run of a campaign failed or is left, and that no client was left out."""
+    runs = counted_noun(len(campaign.runs), "run")
+    parts = [f"{len(end.failed)} of {runs} failed"] if end.failed else []
+    parts += [f"{len(end.left)} of {runs} unfinished"] if end.left else []
+    steps = [f"inspect them: volbench show {quoted(root)}", _next_step(end, root, campaign)]
+    if absent := campaign.clients_absent:
+        clients = counted_noun(len(by_client(campaign)) + absent, "client")
+        parts.append(f"{absent} of {clients} left out")
+        steps = steps if len(parts) > 1 else []
+        steps.append(f"to measure all: volbench run --like {quoted(root)} --inventory FILE")
+    if parts:
+        raise CampaignError(", ".join(parts), hint="; ".join(steps), finished=end.finished)
 
 
-def _next_step(end: CampaignEnded, root: Path, *, are_hosts_kept: bool) -> str:
+def _next_step(end: CampaignEnded, root: Path, campaign: Campaign) -> str:
     """Return how to finish the runs that failed or are left."""
     if not end.failed:
         return f"continue with: volbench resume {quoted(root)}"
-    if not (are_hosts_kept or end.left):
+    if has_made_hosts(campaign) and not end.left:
         return "its pods and volumes are removed: to repeat them, run the campaign again"
     return f"repeat the failed runs: volbench resume {quoted(root)} --retry-failed"
 

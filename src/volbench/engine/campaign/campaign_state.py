@@ -25,7 +25,7 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.held_folder import known_paths
-from volbench.store.journal import History, Journal
+from volbench.store.journal import History, Journal, utc_at, utc_now
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import checksum
 
@@ -74,7 +74,25 @@ class CampaignContext:
 
             is_finished = self.states.is_finished
             found.append(DepthJudge(self.layout, self.campaign, is_finished=is_finished))
+        if any(run.within for run in self.campaign.runs):
+            from volbench.engine.campaign.rate_trials import RateJudge  # noqa: PLC0415 - numpy
+
+            found.append(
+                RateJudge(
+                    self.layout,
+                    self.campaign,
+                    is_finished=self.states.is_finished,
+                    chosen=self.states.chosen,
+                    choose=self.states.choose,
+                )
+            )
         return found
+
+    def chosen(self, run: Run) -> Run:
+        """Return a run with the options that judges choose when it begins."""
+        for judge in self.judges:
+            run = judge.chosen(run)
+        return run
 
 
 class _Client(Protocol):
@@ -118,14 +136,15 @@ class Attendance:
             # Every client asks several times a second: one that works answers for all.
             return all(worker.silent_s >= self._timeout_s for worker in self._working)
 
-    def silent_hosts(self) -> dict[str, float]:
-        """Return the seconds since each host with a working client last answered, by name."""
+    def silent_hosts(self) -> dict[str, tuple[float, str]]:
+        """Return the seconds since each host with a working client answered, and why it cannot."""
         with self._lock:
             working = list(self._working)
-        silent_s: dict[str, float] = {}
+        silent: dict[str, tuple[float, str]] = {}
         for worker in working:
-            silent_s[worker.host.name] = max(silent_s.get(worker.host.name, 0), worker.silent_s)
-        return silent_s
+            name, trouble = worker.host.name, worker.host.executor.trouble
+            silent[name] = max(silent.get(name, (0.0, "")), (worker.silent_s, trouble))
+        return silent
 
 
 @contextmanager
@@ -144,10 +163,10 @@ def reported_silence(attendance: Attendance, listener: Listener) -> Iterator[Non
 def _report_silence(attendance: Attendance, listener: Listener, ended: Flag) -> None:
     since_s: dict[str, float] = {}
     while not ended.wait(_LOOK_S):
-        for host, silent_s in attendance.silent_hosts().items():
+        for host, (silent_s, trouble) in attendance.silent_hosts().items():
             if silent_s >= SILENT_S and host not in since_s:
                 since_s[host] = time.monotonic() - silent_s
-                listener(HostSilent(host, silent_s))
+                listener(HostSilent(host, silent_s, f"({trouble})" if trouble else ""))
             elif silent_s < SILENT_S and host in since_s:
                 listener(HostBack(host, time.monotonic() - since_s.pop(host)))
 
@@ -182,6 +201,7 @@ class RunStates:
         self._listener = listener
         self._lock = RLock()
         self._states = dict(history.states)
+        self._silent: dict[str, str] = {}  # host to the time of its last answer
 
     @property
     def states(self) -> Mapping[str, RunState]:
@@ -207,11 +227,34 @@ class RunStates:
         """Return the record of a run's process from an earlier controller."""
         return self._history.processes.get(run.id, {})
 
+    def control(self, run: Run) -> str:
+        """Return the control folder of a run's last process, if an earlier controller's; or ""."""
+        return str(self.process(run).get("handle") or self._history.controls.get(run.id, ""))
+
+    def intended(self, run: Run, control: str, *, is_remote: bool) -> None:
+        """Record the control folder of a process that is about to be started."""
+        if is_remote:
+            record = {"handle": control, "since_utc": utc_now(), "launched": False}
+            self.started(run, record)
+        else:
+            self.write("control", run=run.id, path=control)
+
     def started(self, run: Run, process: Mapping[str, object]) -> None:
         """Record that a process was or is about to be started."""
         with self._lock:
             self._journal.write("run", run=run.id, state=RunState.RUNNING, process=dict(process))
             self._states[run.id] = RunState.RUNNING
+
+    @property
+    def chosen(self) -> Mapping[str, Mapping[str, str]]:
+        """Run id to the options that were chosen when it began."""
+        return self._history.chosen
+
+    def choose(self, run: Run, options: dict[str, str]) -> None:
+        """Record the options that are chosen for a run that is about to begin."""
+        with self._lock:
+            self._journal.write("chosen", run=run.id, options=options)
+            self._history.chosen[run.id] = options
 
     def write(self, kind: str, **facts: object) -> None:
         """Append an entry of any other kind."""
@@ -242,8 +285,13 @@ class RunStates:
             self._listener(RunsNotNeeded(tuple(runs), reason))
 
     def listener(self, event: Event) -> None:
-        """Pass on an event; one at a time."""
+        """Pass on an event; one at a time. The journal keeps the silence of hosts."""
         with self._lock:
+            if isinstance(event, HostSilent | HostBack):
+                self._silent.pop(event.host, "")
+                if isinstance(event, HostSilent):
+                    self._silent[event.host] = utc_at(time.time() - event.silent_s)
+                self.write("in-use", hosts=[], silent=self._silent)
             self._listener(event)
 
     def notify(self, message: str, *, host: str = "") -> None:

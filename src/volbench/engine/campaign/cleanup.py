@@ -3,28 +3,96 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import posixpath
+import re
+import signal
+from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path
 
 from volbench.engine.campaign.campaign_state import RunStates
 from volbench.engine.guard.preflight import allowed_for
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
+from volbench.engine.hosts.described_volumes import describe_files, identities_of
 from volbench.engine.hosts.device_lock import release_locks
-from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
+from volbench.engine.hosts.orphans import end_orphan
 from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import scrub
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, InputError
-from volbench.execute.protocol import Executor
+from volbench.execute.agent.files import NamedFile, remove_exactly, remove_work_folder
+from volbench.execute.agent.locks import release
+from volbench.execute.agent.supervisor import send_signal
+from volbench.execute.agent.volumes import folder_contents
+from volbench.execute.protocol import Executor, OperationError, Process
 from volbench.ingest.run_files import Status, read_status
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.store.archive import attempts_before, hold_campaign
+from volbench.store.archive import hold_campaign
 from volbench.store.consent import hold_copies, seal_of
 from volbench.store.journal import History, Journal, read_history, read_signed_history
 from volbench.store.layout import STDERR, Layout
+from volbench.units import counted_noun
+
+_KEY = re.compile(r"[0-9]{17}-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True)
+class LeftCampaign:
+    """What a campaign has left on a host, by the records there."""
+
+    host: ConnectedHost
+    work: str  # its work folder
+    running: tuple[Process, ...]
+    files: tuple[NamedFile, ...]  # on its volumes, each folder after what is in it
+
+    @property
+    def words(self) -> str:
+        """Its active runs and its folders."""
+        runs = [f"{counted_noun(len(self.running), 'run')} active"] if self.running else []
+        named = [file.path for file in self.files if file.path.endswith(self.work[-26:])]
+        return ", ".join([*runs, self.work, *named])
+
+
+def left_on(host: ConnectedHost, *, key: str = "") -> list[LeftCampaign]:
+    """Return what campaigns have left on a host, or the one with a key."""
+    executor, found = host.executor, []
+    base = posixpath.dirname(executor.work_folder("", name="campaign"))
+    places = [at for path in host.host.volumes.values() for at in (path, posixpath.dirname(path))]
+    for work, _ in executor.ask(folder_contents, base):
+        name = posixpath.basename(work)
+        if not _KEY.fullmatch(name) or name != (key or name):
+            continue
+        controls = [f"{run.path}/.{STDERR}" for run in executor.ask(folder_contents, work)]
+        running = (process for path in controls if (process := executor.find(path)).poll() is None)
+        files: list[NamedFile] = []
+        folders = [f"{place.rstrip('/')}/volbench-{name}" for place in places]
+        for path, seen in zip(folders, describe_files(executor, folders), strict=True):
+            stat = seen.stat
+            if stat and stat.kind == "directory" and stat.identity == seen.identity:  # no symlink
+                files += [*executor.ask(folder_contents, path), NamedFile(path, stat.identity)]
+        found.append(LeftCampaign(host, work, tuple(running), tuple(files)))
+    return found
+
+
+def remove_left(left: LeftCampaign) -> list[str]:
+    """End and remove what a campaign has left on a host; return paths that stay."""
+    executor = left.host.executor
+    _end_left(left)
+    removed = executor.ask(remove_exactly, [*left.files]) if left.files else []
+    executor.remove_work_folder(left.work)
+    executor.ask(release, posixpath.basename(left.work))
+    return [file.path for file, is_gone in zip(left.files, removed, strict=True) if not is_gone]
+
+
+def _end_left(left: LeftCampaign) -> list[str]:
+    """End the processes of a campaign on a host; return their runs."""
+    for process in left.running:
+        end_process(process, StopRequest())
+    folders = (posixpath.dirname(process.handle) for process in left.running)
+    return [posixpath.basename(folder).rpartition("-")[0] for folder in folders]
 
 
 def reap(
@@ -56,13 +124,13 @@ def reap(
             runs = [run for run in campaign.runs if run.host == name]
             for run in runs:
                 if states.state(run) is RunState.RUNNING:
-                    claim_files(executor, scratch, run, states.process(run))
                     end_run(executor, run, states, reason="ended by volbench status --clean")
                     scrub(layout.run(run.id).path, run)
-            for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
-                states.notify(f"{folder.name}: ended a process whose start was not recorded")
-            if damage is not None and executor.is_remote:
-                _end_unknown(executor, runs, campaign.key, states=states, layout=layout)
+            _settle_controls(executor, scratch, runs, states)
+            if damage is not None and executor.is_remote:  # it may not name what runs
+                for left in left_on(host, key=campaign.key):
+                    for run_id in _end_left(left):
+                        states.notify(f"{run_id}: ended on {name}")
             for path in scratch.remove():
                 states.notify(f"{name}: {not_removed(path)}")
             release_host(host, campaign, layout.root)
@@ -70,21 +138,6 @@ def reap(
 
         on_every_host(hosts, clean)
     return damage
-
-
-def _end_unknown(
-    executor: Executor, runs: Sequence[Run], key: str, *, states: RunStates, layout: Layout
-) -> None:
-    """End the processes on another machine whose handles a damaged journal does not give."""
-    for run in runs:
-        folder = layout.run(run.id)
-        if states.state(run).is_settled or not folder.path.is_dir():
-            continue
-        place = executor.work_folder("", name=f"{key}/{run.id}-{attempts_before(folder)}")
-        process = executor.find(f"{place}/.{PurePosixPath(STDERR).stem}")
-        if process.poll() is None:
-            states.notify(f"{run.id}: ended on {run.host}")
-            end_process(process, StopRequest())
 
 
 def scratch_of(
@@ -106,17 +159,7 @@ def not_removed(path: str) -> str:
 
     Where a host reports no time of birth, as busybox does, a later controller cannot tell.
     """
-    return f"{path} stays: it is not certain that volbench created it"
-
-
-def claim_files(
-    executor: Executor, scratch: Scratch, run: Run, process: Mapping[str, object]
-) -> None:
-    """Record the files created by a process of an earlier controller."""
-    if handle := process.get("handle"):
-        scratch.claim_born(run, handle=str(handle))
-    elif is_alive(executor, process) and isinstance(pid := process["pid"], int):
-        scratch.claim_open(run, pid=pid)
+    return f"{path} stays: something hides it, or it is not certain that volbench created it"
 
 
 def settle_earlier(
@@ -125,10 +168,7 @@ def settle_earlier(
     """Settle the processes of an earlier controller that ended with it, and runs not recorded."""
     for run in runs:
         record, folder = states.process(run), layout.run(run.id)
-        if states.state(run) is not RunState.RUNNING:
-            continue
-        claim_files(executor, scratch, run, record)
-        if record.get("handle"):
+        if states.state(run) is not RunState.RUNNING or record.get("handle"):
             continue
         if end_orphan(executor, record):
             states.notify(f"{run.id}: ended the process of an earlier controller", host=run.host)
@@ -136,17 +176,39 @@ def settle_earlier(
         status = read_status(folder) or Status(reason="the controller ended while it ran")
         state, reason = status.state or RunState.INTERRUPTED, status.reason
         states.ended(run, state, reason=reason, folder=folder)
-    for path in end_strays(executor, [layout.run(run.id).path for run in runs]):
-        message = f"{path.name}: ended a process whose start was not recorded"
-        states.notify(message, host=runs[0].host)
+    _settle_controls(executor, scratch, runs, states)
 
 
-def reset_run(executor: Executor, scratch: Scratch, run: Run, *, states: RunStates) -> None:
+def _settle_controls(
+    executor: Executor, scratch: Scratch, runs: Sequence[Run], states: RunStates
+) -> None:
+    """Record the files that processes of an earlier controller made, by their control folders.
+
+    Those of this machine are removed; a process whose start was not recorded is ended.
+    """
+    left = [run for run in runs if not states.state(run).is_settled]
+    controls = {path: run for run in left if (path := states.control(run))}
+    for path, identity in zip(controls, identities_of(executor, [*controls]), strict=True):
+        if identity is None:
+            continue
+        if not executor.is_remote:
+            executor.ask(send_signal, path, signal.SIGKILL)
+        scratch.claim_born(controls[path], handle=path)
+        if executor.is_remote:
+            continue
+        try:
+            executor.ask(remove_work_folder, base=posixpath.dirname(path), path=path)
+        except OperationError as error:
+            states.notify(f"{path} stays: {error.reason}")
+        else:
+            states.notify(f"{path} removed: an earlier controller left it")
+
+
+def reset_run(executor: Executor, run: Run, *, states: RunStates) -> None:
     """Reset a run whose step is repeated on all clients, whatever its state."""
     reason = f"step {run.step} is repeated on all clients"
     match states.state(run):
         case RunState.RUNNING:
-            claim_files(executor, scratch, run, states.process(run))
             end_run(executor, run, states, reason=reason)
         case RunState.FINISHED | RunState.FAILED:
             states.ended(run, RunState.INTERRUPTED, reason=reason)

@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 from volbench.engine.campaign.campaign_state import CampaignContext, RunStates, is_left
 from volbench.engine.campaign.cleanup import reset_run, settle_earlier
 from volbench.engine.conditioning.cold_probe import probe_campaign
-from volbench.engine.conditioning.run_preparation import (
-    FLUSH_S,
-    BlockSampler,
-    DirtyData,
-)
+from volbench.engine.conditioning.run_preparation import FLUSH_S, BlockSampler, DirtyData
 from volbench.engine.conditioning.volume_warmup import make_room, progress_words
 from volbench.engine.guard.device_guard import HeldDevices, attachment_of
 from volbench.engine.guard.preflight import RunGuard
@@ -25,7 +21,7 @@ from volbench.engine.guard.volume_targets import probe_volume, volume_facts
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState
 from volbench.engine.hosts.device_lock import other_campaigns
-from volbench.engine.hosts.orphans import intent_record, start_record
+from volbench.engine.hosts.orphans import start_record
 from volbench.engine.run.barrier import Barrier, WaitPolicy
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run, stopped_by, take_over_run
@@ -118,11 +114,11 @@ class Worker:
 
     def recover(self) -> None:
         """Settle processes and unrecorded runs of an earlier controller."""
-        host = self.host.executor, self._scratch
-        settle_earlier(*host, self.runs, states=self._states, layout=self.context.layout)
+        executor, states, layout = self.host.executor, self._states, self.context.layout
+        settle_earlier(executor, self._scratch, self.runs, states=states, layout=layout)
         for run in self.runs:
             if run.step in self.context.settings.redo_steps:
-                reset_run(*host, run, states=self._states)
+                reset_run(executor, run, states=states)
 
     def pending(self) -> tuple[Run, ...]:
         """Return the pending runs, including layout runs whose files are missing.
@@ -183,7 +179,7 @@ class Worker:
                     steps.give_up([run])
                 continue
             try:
-                outcome = self._run_next(run, steps)
+                outcome = self._run_next(self.context.chosen(run), steps)
             finally:
                 self._gate = None
                 if steps is not None:
@@ -249,7 +245,8 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
+        files = planned_files(self._scratch.place(run, make=False) or run)
+        self._scratch.settle(files, is_over=True)
         self._end_worker(run, outcome)
         return outcome
 
@@ -272,15 +269,11 @@ class Worker:
             opened = stack.enter_context(self._devices.holding(run))
             is_dirty = self._dirty.needs_flush(run.volume.target)
             state = self._guard.look(
-                [run],
-                opened=opened,
-                space=self._results_in,
-                flush_s=FLUSH_S if is_dirty else 0.0,
+                [run], opened=opened, space=self._results_in, flush_s=FLUSH_S if is_dirty else 0.0
             )
             for problem in filter(None, state.flush_problems):
                 self._notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
-            seen = state.volumes.get(run.volume.target)
-            if seen is not None and not self._scratch.is_in_place(run, seen):
+            if not self._scratch.is_in_place(run, state.volumes):
                 run = self._scratch.place(run) or run
                 state = self._guard.look([run], opened=opened, space=self._results_in)
             self._guard.check(
@@ -296,8 +289,7 @@ class Worker:
         executor = self._executor
         for path, free_bytes in state.free_bytes.items():
             check_space(path, free_bytes=free_bytes, needed_bytes=RESULT_BYTES)
-        seen = state.volumes.get(run.volume.target)
-        facts = self._blocks.added_to(volume_facts(run.volume, seen), run, state.files)
+        facts = self._blocks.added_to(volume_facts(run.volume, state.volumes), run, state.files)
         facts = facts.model_copy(update={"other_campaigns": tuple(self._other_campaigns())})
         directory.keep(directory.folder.facts, facts.model_dump_json(indent=1) + "\n")
         files = planned_files(run)
@@ -310,9 +302,9 @@ class Worker:
         if make_room(executor, run, state.files):
             self._scratch.settle(files)
         attempt = self._attempt(run, directory, facts, gate)
-        attachment = None if seen is None else attachment_of(seen)
+        attachments = {path: attachment_of(seen) for path, seen in state.volumes.items()}
         kept = self._guard.files_to_keep(run, state, ours=self._scratch.is_recorded)
-        return replace(attempt, had_files=had_files, attachment=attachment, kept=kept)
+        return replace(attempt, had_files=had_files, attachments=attachments, kept=kept)
 
     def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
         """Take over a run that continued, or ended, without a controller."""
@@ -373,8 +365,10 @@ class Worker:
             deadline_s=deadline_s(run, grace_s=self.context.settings.grace_s),
             listener=self._states.listener,
             stop=self.context.stop,
-            devices=(facts.device, *facts.backing) if facts.device else (),
-            on_intent=lambda handle: self._states.started(run, intent_record(handle)),
+            devices=tuple(dict.fromkeys(filter(None, (*facts.device.split("+"), *facts.backing)))),
+            on_intent=lambda control: self._states.intended(
+                run, control, is_remote=self._executor.is_remote
+            ),
             on_start=lambda each: self._states.started(run, start_record(self._executor, each)),
             on_poll=on_poll,
             others=self._other_campaigns,

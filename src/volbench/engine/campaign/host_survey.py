@@ -8,8 +8,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_room
@@ -24,6 +22,7 @@ from volbench.engine.run.start_gate import Gate
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import FioError, RefusedError, VolbenchError
 from volbench.execute.agent.facts import Survey
+from volbench.execute.local import probe_folder
 from volbench.execute.scheduler import on_each
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.results.provenance import HostFacts, VolumeFacts
@@ -149,9 +148,9 @@ def rehearse(host: ConnectedHost, machine: Survey, clock: Clock | None) -> None:
         sample_s=0,
         device_sample_s=_SAMPLE_S,
     )
-    with TemporaryDirectory(prefix="volbench-probe-") as here:
+    with probe_folder() as here:
         name = f"rehearsal-{secrets.token_hex(4)}"
-        directory = RunDirectory(host.executor, RunFolder(Path(here)), name=name)
+        directory = RunDirectory(host.executor, RunFolder(here), name=name)
         try:
             check_room(host.executor, directory.path, needed_bytes=RESULT_BYTES)
             _execute(ready, run, directory)

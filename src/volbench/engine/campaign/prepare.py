@@ -15,23 +15,15 @@ from volbench.engine.guard.preflight import check_campaign
 from volbench.engine.guard.run_guard import OPTION_CONSENT
 from volbench.engine.guard.volume_targets import examine_targets, is_nbd_uri
 from volbench.engine.hosts.cloud_limits import cloud_limits
-from volbench.engine.hosts.connected_host import (
-    Clock,
-    ConnectedHost,
-    on_every_host,
-    raise_all,
-)
-from volbench.engine.hosts.host_facts import (
-    find_fio,
-    probe_host,
-    survey_machine,
-)
-from volbench.errors import InputError, RefusedError, VolbenchError
+from volbench.engine.hosts.connected_host import Clock, ConnectedHost, raise_all
+from volbench.engine.hosts.host_facts import find_fio, probe_host, survey_machine
+from volbench.errors import InputError, NoSpaceError, RefusedError, VolbenchError
 from volbench.execute.agent.facts import Survey
 from volbench.execute.scheduler import on_each
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, Volume
 from volbench.model.campaign.run_secrets import conceal
+from volbench.model.campaign.target_paths import paths_of
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.profile.secret_values import (
@@ -48,6 +40,9 @@ from volbench.plan.profile.limit_sources import label_limits
 from volbench.plan.profile.load_profile import dump_profile
 from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
+from volbench.units import counted_noun
+
+_DEVICES = Path("/dev")
 
 
 @dataclass(frozen=True)
@@ -135,10 +130,20 @@ class _ProbedHost:
 _Results = Sequence[_ProbedHost | VolbenchError]
 
 
-def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepared:
-    """Plan a campaign and check that it can run, without touching any volume."""
+def prepare(
+    hosts: Sequence[ConnectedHost],
+    request: CampaignRequest,
+    *,
+    full: Mapping[str, VolbenchError] | None = None,
+) -> Prepared:
+    """Plan a campaign and check that it can run, without touching any volume.
+
+    Args:
+        full: hosts that have no room for it, with the error of each.
+    """
     _check_permissions(hosts, request)
-    results = on_each(hosts, lambda host: _probe(host, request))
+    full = full or {}
+    results = on_each(hosts, lambda host: full.get(host.name) or _probe(host, request))
     probed = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}
     planned = clients_of(
         [
@@ -150,6 +155,11 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
         request.clients_on(len(hosts)),
     )
     clients = [client for client in planned if client.host.name in probed]
+    if request.terms.policy is Policy.QUORUM and request.terms.quorum > len(planned):
+        raise InputError(
+            f"quorum:{request.terms.quorum} of {counted_noun(len(planned), 'client')}",
+            hint=f"require at most quorum:{len(planned)}",
+        )
     if not _may_start_partially(request, results, clients=len(clients)):
         raise_all(hosts, results)
     campaign = expand_clients(request.profiles, clients, request.recorded_terms)
@@ -161,11 +171,19 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     secrets = merge_secrets([*secrets.items(), *in_targets])
     ready = [result.host for result in probed.values()]
     folder = str(request.into.absolute())
+    place = next(path for path in (request.into, *request.into.absolute().parents) if path.exists())
+    if place.resolve().is_relative_to(_DEVICES) and place.stat().st_dev == _DEVICES.stat().st_dev:
+        raise RefusedError(f"{folder} is in memory, among devices", hint="choose another --output")
 
     def check(host: ConnectedHost) -> None:
         check_campaign(host, campaign, facts=probed[host.name].facts, campaign_dir=folder)
 
-    on_every_host(ready, check)
+    checks = on_each(ready, check)
+    failed = {host.name: error for host, error in zip(ready, checks, strict=True) if error}
+    are_full = all(isinstance(error, NoSpaceError) for error in failed.values())
+    if failed and are_full and request.terms.policy is not Policy.ALL:
+        return prepare(hosts, request, full={**full, **failed})
+    raise_all(ready, checks)
     archive = Archive(
         campaign=campaign,
         provenance=_provenance(list(probed.values())),
@@ -177,9 +195,10 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
 def _check_permissions(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> None:
     """Check that each path that may be overwritten is a target, or is in one."""
     targets = {
-        target if is_nbd_uri(target) else str(Path(target).absolute())
+        path if is_nbd_uri(path) else str(Path(path).absolute())
         for host in hosts
         for target in request.targets_of(host.host).values()
+        for path in paths_of(target)
     }
     for entry in request.terms.consent.allow_destroy:
         if entry.startswith(OPTION_CONSENT):
@@ -205,9 +224,11 @@ def _provenance(probed: Sequence[_ProbedHost]) -> Provenance:
 def _may_start_partially(request: CampaignRequest, results: _Results, *, clients: int) -> bool:
     """Return whether the policy lets a campaign start without the failed hosts.
 
-    A refusal always stops it: the user must examine the data at risk on that host.
+    A refusal always stops it: the user must examine the data at risk on that host. A full volume
+    puts none at risk.
     """
-    if any(isinstance(result, RefusedError) for result in results):
+    refused = (result for result in results if isinstance(result, RefusedError))
+    if not all(isinstance(result, NoSpaceError) for result in refused):
         return False
     match request.terms.policy:
         case Policy.ALL:
@@ -260,8 +281,7 @@ def _labelled(host: ConnectedHost, volumes: Mapping[str, Volume]) -> dict[str, L
     if len(volumes) != 1 or not host.host.labels:
         return {}
     ((role, volume),) = volumes.items()
-    size_bytes = volume.pin.size_bytes if volume.pin else None
-    limits = label_limits(host.host.labels, size_bytes=size_bytes)
+    limits = label_limits(host.host.labels, size_bytes=volume.size_bytes)
     return {role: limits} if limits else {}
 
 

@@ -27,7 +27,7 @@ from volbench.errors import (
 from volbench.execute.scheduler import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
-from volbench.model.campaign.planned_run import Campaign, Consent, DevicePin, Run, RunState
+from volbench.model.campaign.planned_run import Campaign, Consent, DevicePin, Run, RunState, Volume
 from volbench.model.profile.fio_options import OptionTable
 from volbench.model.profile.option_policy import check_option
 from volbench.plan.inventory.host_names import select
@@ -61,9 +61,7 @@ class Reached:
 
     def needing(self, hosts: Collection[str]) -> Reached:
         """Return the same without the absent hosts that are not needed."""
-        return replace(
-            self, absent={name: self.absent[name] for name in self.absent if name in hosts}
-        )
+        return replace(self, absent={key: self.absent[key] for key in self.absent if key in hosts})
 
     def raise_absent(self, campaign: Campaign, states: Mapping[str, RunState]) -> None:
         """Raise an error with the absent hosts and their numbers of pending runs."""
@@ -151,10 +149,11 @@ def allow_anew(
 ) -> Campaign:
     """Return the plan with the device identities that the user has accepted since planning."""
     devices = {
-        (target if run.host == LOCAL else f"{run.host}:{target}"): run
+        (target if run.host == LOCAL else f"{run.host}:{target}"): part
         for run in campaign.runs
-        if run.volume.pin is not None
-        for target in (run.volume.target,)
+        for part in run.parts
+        if part.volume.pin is not None
+        for target in (part.volume.target,)
     }
     if unknown := [name for name in consent.allow_destroy if name not in devices]:
         raise InputError(
@@ -192,10 +191,16 @@ def _same_size(run: Run, pin: DevicePin) -> DevicePin:
 
 
 def _repinned(run: Run, pins: Mapping[str, Mapping[str, DevicePin]]) -> Run:
-    pin = pins.get(run.host, {}).get(run.volume.target)
-    if pin is None:
-        return run
-    return run.model_copy(update={"volume": run.volume.model_copy(update={"pin": pin})})
+    known = pins.get(run.host, {})
+
+    def repinned(volume: Volume) -> Volume:
+        changes = {
+            "pin": known.get(volume.target, volume.pin),
+            "parts": tuple(map(repinned, volume.parts)),
+        }
+        return volume.model_copy(update=changes)
+
+    return run.model_copy(update={"volume": repinned(run.volume)}) if known else run
 
 
 def _wrong_machine(host: ConnectedHost) -> RefusedError:
@@ -218,6 +223,5 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
                 check_option(known, name, value, allow_exec=allow_exec)
             except InputError as error:
                 raise ArchiveError(
-                    f"the plan of run {run.id} cannot be used: {error.message}",
-                    hint=error.hint,
+                    f"the plan of run {run.id} cannot be used: {error.message}", hint=error.hint
                 ) from error

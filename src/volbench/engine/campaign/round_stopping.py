@@ -55,6 +55,10 @@ class ResultsJudge(ABC):
     def before(self, run: Run) -> Decision | None:
         """Return the decision before a run; None where nothing is decided."""
 
+    def chosen(self, run: Run) -> Run:
+        """Return a run that is about to begin, with the options that earlier results decide."""
+        return run
+
     def outcome(self) -> Iterable[str]:
         """Return a sentence for each outcome that the user must know."""
         return self.missed()

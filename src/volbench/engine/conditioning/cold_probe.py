@@ -60,6 +60,8 @@ def probe_cold(
 def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
     """Return the size if known, and the reason why the volume cannot be read."""
     match volume.kind:
+        case _ if volume.parts:
+            return None, "nothing to probe: the target is several devices or files"
         case VolumeKind.NBD:
             return None, ""
         case VolumeKind.DIRECTORY:
@@ -68,7 +70,7 @@ def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
             return None, "nothing to probe: the kind of the volume is unknown"
         case VolumeKind.DEVICE:
             check_identity(volume, look_at_volume(executor, VolumeQuestion(volume.target)))
-            return None if volume.pin is None else volume.pin.size_bytes, ""
+            return volume.size_bytes, ""
         case VolumeKind.FILE:
             file = look_at_volume(executor, VolumeQuestion(volume.target)).stat
             size_bytes = 0 if file is None else file.size_bytes

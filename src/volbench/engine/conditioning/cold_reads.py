@@ -14,13 +14,7 @@ from pathlib import Path
 from volbench.engine.run.process_watch import Ending, watch
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.stop_request import StopRequest
-from volbench.errors import (
-    ArchiveError,
-    FioError,
-    OutputError,
-    StoppedError,
-    unwritten,
-)
+from volbench.errors import ArchiveError, FioError, OutputError, StoppedError, unwritten
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
@@ -70,7 +64,8 @@ class Reader:
     def latencies_s(self, name: str, part: int) -> dict[int, float]:
         """Read the blocks of a part of the sample sequentially and return offset to latency.
 
-        Every pass over a part has its own name and reads the same offsets.
+        Every pass over a part has its own name and reads the same offsets. They lie elsewhere in
+        their chunks than those of other probes, which are warm.
         """
         spread = spread_bytes(self.size_bytes)
         # fio draws offsets with replacement: twice as many draws as offsets hit 86 % of them.
@@ -81,6 +76,7 @@ class Reader:
             "number_ios": str(max(1, min(MAX_READS, 2 * offsets) // ROUNDS)),
             "runtime": f"{RUNTIME_S * 1000 // ROUNDS}ms",
             "randseed": str(self.seed + part),
+            "offset": str(self.seed * READ_BYTES % spread),
             "write_lat_log": _LOG,
             "log_avg_msec": "0",
             "log_offset": "1",

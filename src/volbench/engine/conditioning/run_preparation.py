@@ -63,7 +63,9 @@ class BlockSampler:
             return facts
         if not reads_blocks(run) or run.volume.target in self._filled:
             return facts
-        blocks = sample_blocks(self._executor, run, facts)
+        samples = [sample_blocks(self._executor, part, facts) for part in run.parts]
+        known = [each for each in samples if each is not None]
+        blocks = max(known, key=lambda each: (each.unmapped_share or 0.0, each.zeros), default=None)
         if blocks is not None and blocks.sampled and not (blocks.zeros or blocks.unmapped_share):
             self._filled.add(run.volume.target)
         return facts.model_copy(update={"blocks": blocks})
@@ -96,7 +98,7 @@ def _shared_range(run: Run, facts: VolumeFacts) -> tuple[int, int]:
     """Return offset and length of the range that the reading jobs share; 0 for all of it."""
     if run.volume.kind is not VolumeKind.DEVICE:
         return 0, 0
-    whole = float(facts.size_bytes or 0)
+    whole = float(run.volume.size_bytes or facts.size_bytes or 0)
     loads = [load for load in workloads_of(run) if load.reads]
     firsts = [load.size_of("offset", whole) for load in loads if "offset" in load.options]
     sizes = [load.size_of("size", whole) for load in loads if "size" in load.options]

@@ -12,9 +12,10 @@ compared before the next run, and count as unknown while a run writes, and after
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from threading import RLock
+from types import MappingProxyType
 
 from volbench.engine.guard.scratch_files import Log
 from volbench.engine.guard.volume_targets import pin_of
@@ -157,11 +158,7 @@ def _mismatches(
 
 
 def check_unused(target: str, device: DescribedDevice, *, is_held: bool = False) -> None:
-    """Check that a device is neither in use nor part of a larger volume.
-
-    Args:
-        is_held: whether volbench itself holds it open exclusively.
-    """
+    """Check that a device, which volbench may hold, is neither in use nor part of a volume."""
     if device.use is None:
         raise RefusedError(
             f"{target} was not examined for users", hint="repeat the command; examine it with lsblk"
@@ -212,6 +209,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
             f"cannot be compared with the file of the loop device {use.hidden}",
             f"{LAYERED}, or detach it: losetup -d /dev/{use.hidden}",
         ),
+        (use.file_use, f"is on a file in other use: {use.file_use}", "end it: fuser -v FILE"),
         (
             member,
             f"is a partition of {member.node}, a member of a larger volume: {signature_of(member)}"
@@ -229,11 +227,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
 
 
 def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
-    """Check that a device is empty, or that the user agreed to overwrite its content.
-
-    Args:
-        may_wipe: whether filesystems, partition tables and members may be overwritten.
-    """
+    """Check that a device is empty, or that the user agreed to overwrite its content."""
     if reason := _unclear(content) or (None if may_wipe else _occupied(content)):
         raise RefusedError(f"{target} {reason[0]}", hint=reason[1])
 
@@ -276,6 +270,12 @@ class OpenDevice:
     is_shared: bool = False  # another client of the campaign writes to it
 
 
+Opened = Mapping[str, OpenDevice]
+"""Target of each device or file of a volume to its open device."""
+
+NOT_OPENED: Opened = MappingProxyType({})
+
+
 @dataclass
 class _Use:
     """A device in use by the runs of one or more clients."""
@@ -297,8 +297,15 @@ class HeldDevices:
         self._lock = RLock()
 
     @contextmanager
-    def holding(self, run: Run) -> Iterator[OpenDevice]:
-        """Hold the device that a run writes; a read-only run holds none.
+    def holding(self, run: Run) -> Iterator[Opened]:
+        """Hold the devices that a run writes; a read-only run holds none."""
+        with ExitStack() as stack:
+            held = {each.volume.target: self._holding(each) for each in run.parts}
+            yield {target: stack.enter_context(device) for target, device in held.items()}
+
+    @contextmanager
+    def _holding(self, run: Run) -> Iterator[OpenDevice]:
+        """Hold the only device of a run.
 
         On another machine the run's own program holds it.
         When the last run on a device ends, its first and last MiB are recorded.
@@ -337,17 +344,15 @@ class HeldDevices:
 
     def begin(self, run: Run) -> None:
         """Record that a run is about to write: the content is unknown until it ends."""
-        number = number_of(run)
+        # The content of trimmed blocks is undefined.
+        options = (run.effective(section) for section in run.sections)
+        trims = any("trim" in each.get("rw", "") or "trim_percentage" in each for each in options)
         with self._lock:
-            use = self._uses.get(number)
-            if use is None:
-                return
-            use.is_written = True
-            # The content of trimmed blocks is undefined.
-            options = (run.effective(section) for section in run.sections)
-            trims = ("trim" in each.get("rw", "") or "trim_percentage" in each for each in options)
-            use.is_unknown |= any(trims)
-            self._device_record(number, "")
+            for number in map(number_of, run.parts):
+                if use := self._uses.get(number):
+                    use.is_written = True
+                    use.is_unknown |= trims
+                    self._device_record(number, "")
 
     def _release(self, number: str, run: Run) -> None:
         with self._lock:

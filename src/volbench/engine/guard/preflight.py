@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 
-from volbench.engine.guard.device_guard import OpenDevice
+from volbench.engine.guard.device_guard import NOT_OPENED, Opened
 from volbench.engine.guard.run_guard import (
     OPTION_CONSENT,
     RunConsent,
@@ -18,17 +19,12 @@ from volbench.engine.guard.run_guard import (
 )
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState, look_at
-from volbench.errors import FioError, InputError, quoted
-from volbench.execute.agent.nbd_export import reach_nbd
+from volbench.errors import FioError, InputError, NoSpaceError, quoted
+from volbench.execute.agent.block_reads import reach_nbd
 from volbench.execute.agent.volumes import DescribedFile, KnownFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import render, writes
-from volbench.model.campaign.planned_files import (
-    Range,
-    device_ranges,
-    file_ranges,
-    planned_files,
-)
+from volbench.model.campaign.planned_files import Range, device_ranges, file_ranges, planned_files
 from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
@@ -39,6 +35,7 @@ _SERIAL = "serial:"
 # Length of the job files of one fio process: half of the longest argument list of Linux.
 # Noticed by: test_preflight.py::test_a_rejected_job_is_found_among_many
 _MAX_JOB_FILES_CHARS = 64 << 10
+_MAX_JOB_FILES = 200  # Of one fio process: far below the usual limit of open files
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 _DEFAULT_BLOCK = 4096
@@ -61,11 +58,12 @@ def check_campaign(
         state = guard.look(runs)
     _check_exports(host, runs)
     for run in runs:
-        _check_blocks(run, state)
+        for part in run.parts:
+            _check_blocks(part, state)
+            if part.volume.kind is VolumeKind.FILE and part.volume.target not in made:
+                _check_file_size(part, state)
         check_cpus(run, cpus=facts.cpus)
         check_memory(run, memory_bytes=facts.usable_memory_bytes)
-        if run.volume.kind is VolumeKind.FILE and run.volume.target not in made:
-            _check_file_size(run, state)
         guard.check(run, state, ours=made.__contains__, rooms=False)
         made.update(path for path in planned_files(run) if _is_missing(path, state))
     check_rooms(runs, state)
@@ -143,7 +141,7 @@ class RunGuard:
         self,
         runs: Sequence[Run],
         *,
-        opened: OpenDevice | None = None,
+        opened: Opened = NOT_OPENED,
         space: Sequence[str] = (),
         flush_s: float = 0.0,
     ) -> HostState:
@@ -152,9 +150,12 @@ class RunGuard:
         Dirty pages of the volumes are written back before, in at most `flush_s`.
         """
         questions = [
-            question_about(run, planned_files(run), self._consent(run), opened)
+            question_about(
+                part, planned_files(part), self._consent(part), opened.get(part.volume.target)
+            )
             for run in runs
-            if run.volume.kind is not VolumeKind.NBD
+            for part in run.parts
+            if part.volume.kind is not VolumeKind.NBD
         ]
         return look_at(
             self._executor,
@@ -171,13 +172,19 @@ class RunGuard:
         state: HostState,
         *,
         ours: Callable[[str], bool],
-        opened: OpenDevice | None = None,
+        opened: Opened = NOT_OPENED,
         rooms: bool = True,
     ) -> None:
         """Check one run, and unless other runs follow the free space for its files."""
-        consent = self._consent(run)
-        files = planned_files(run)
-        check_run(run, state, files=files, consent=consent, ours=ours, opened=opened)
+        for part in run.parts:
+            check_run(
+                part,
+                state,
+                files=planned_files(part),
+                consent=self._consent(part, asked=run.volume.target),
+                ours=ours,
+                opened=opened.get(part.volume.target),
+            )
         if rooms:
             check_rooms([run], state)
 
@@ -194,42 +201,83 @@ class RunGuard:
             if file.stat is not None
         )
 
-    def _consent(self, run: Run) -> RunConsent:
+    def _consent(self, run: Run, *, asked: str = "") -> RunConsent:
         given = {name: getattr(self._campaign, name) for name in Consent.model_fields}
         allowed = {"allow_destroy": allowed_for(run, self._campaign)}
-        return RunConsent(**given | allowed, campaign_dir=self._campaign_dir, by_sudo=self._by_sudo)
+        more = {"campaign_dir": self._campaign_dir, "by_sudo": self._by_sudo, "asked": asked}
+        return RunConsent(**given | allowed | more)
 
 
 def check_rooms(runs: Sequence[Run], state: HostState) -> None:
-    """Check the free space for all that runs allocate and keep."""
-    groups: dict[tuple[str, int], dict[str, Range]] = {}
-    holes: dict[str, set[Range]] = {}
-    for number, run in enumerate(filter(may_write, runs)):
-        if run.volume.pin is not None:
-            holes.setdefault(run.volume.target, set()).update(device_ranges(run))
-        is_kept = not any(run.effective(part).get("unlink", "0") == "1" for part in run.sections)
-        used = groups.setdefault((run.volume.target, -1 if is_kept else number), {})
-        for path, (start, end) in _allocated(run, state).items():
-            first, last = used.get(path, (start, end))
-            used[path] = min(start, first), max(end, last)
-    sizes = (run.effective(part).get("size", "") for run in runs for part in run.sections)
+    """Check the free space of each filesystem for all that runs allocate and keep."""
+    groups: dict[tuple[tuple[int, int], int], dict[str, Range]] = {}
+    devices: dict[str, set[Range]] = {}
+    targets: dict[tuple[int, int], str] = {}
+    for number, run in enumerate(runs):
+        for part in filter(may_write, run.parts):
+            target, options = part.volume.target, map(part.effective, part.sections)
+            if part.volume.pin is not None:
+                devices.setdefault(target, set()).update(device_ranges(part))
+            if not (ranges := _allocated(part, state)):
+                continue
+            mount = state.volumes[target].mount
+            targets[place := mount.number if mount else (0, 0)] = target
+            is_kept = not any(each.get("unlink", "0") == "1" for each in options)
+            own = groups.setdefault((place, -1 if is_kept else number), {})
+            for path, (start, end) in ranges.items():
+                first, last = own.get(path, (start, end))
+                own[path] = min(start, first), max(end, last)
+    parts = [part for run in runs for part in run.parts]
+    sizes = (part.effective(each).get("size", "") for part in parts for each in part.sections)
     largest = max((int(size) for size in sizes if size.isdecimal()), default=0)
-    for (target, _), used in groups.items():
+    written: dict[str, int] = {}
+    beside: dict[tuple[int, int], int] = {}
+    for (place, _), unlinked in groups.items():
+        used = {**groups.get((place, -1), {}), **unlinked}
         missing = {path: _missing_bytes(state.files[path], used[path]) for path in used}
+        target, size_bytes = targets[place], sum(end - start for start, end in used.values())
+        written[target] = max(written.get(target, 0), size_bytes)
+        seen = state.volumes[targets[place]]
+        new_files = sum(_is_missing(path, state) for path in used)
+        if new_files > seen.space[1]:
+            raise NoSpaceError(
+                f"{targets[place]} has room for {seen.space[1]} more files, not {new_files}",
+                hint="decrease nrfiles or numjobs, or free inodes (df -i)",
+            )
         if needed_bytes := sum(missing.values()):
+            beside[place] = max(beside.get(place, 0), needed_bytes)
             first_path, *others = filter(missing.get, missing)
             folder = first_path.rpartition("/")[0]
             check_space(
                 f"the layout of {len(others) + 1} files in {folder}" if others else first_path,
-                free_bytes=state.volumes[target].free_bytes,
+                free_bytes=seen.space[0],
                 needed_bytes=needed_bytes,
                 jobs=max(needed_bytes / (largest or needed_bytes), 1),
             )
-    for target, ranges in holes.items():
-        if device := state.volumes[target].device:
-            hole_bytes, free_bytes = device.holes
-            needed_bytes = min(hole_bytes, sum(end - start for start, end in ranges))
-            check_space(target, free_bytes=free_bytes, needed_bytes=needed_bytes)
+    for target, used_ranges in devices.items():
+        written[target] = sum(end - start for start, end in used_ranges)
+    _check_below(written, beside, state)
+
+
+def _check_below(
+    written: Mapping[str, int], beside: Mapping[tuple[int, int], int], state: HostState
+) -> None:
+    """Check the free space of each filesystem that holds sparse files below volumes.
+
+    Args:
+        written: bytes written to each target.
+        beside: bytes that other files take from each filesystem.
+    """
+    needed: dict[tuple[int, int], dict[str, int]] = {}
+    free: dict[tuple[int, int], int] = {}
+    for target, written_bytes in written.items():
+        device = state.volumes[target].device
+        for hole_bytes, free_bytes, place in () if device is None else device.holes:
+            free[place] = free_bytes
+            needed.setdefault(place, {})[target] = min(hole_bytes, written_bytes)
+    for place, sizes in needed.items():
+        needed_bytes = sum(sizes.values()) and sum(sizes.values()) + beside.get(place, 0)
+        check_space(" and ".join(sizes), free_bytes=free[place], needed_bytes=needed_bytes)
 
 
 def _allocated(run: Run, state: HostState) -> dict[str, Range]:
@@ -246,8 +294,11 @@ def _allocated(run: Run, state: HostState) -> dict[str, Range]:
 
 def _missing_bytes(file: DescribedFile, used: Range) -> int:
     """Return the bytes that a file lacks at most in a range, in whole blocks."""
-    allocated_bytes = 0 if file.stat is None else file.stat.allocated_bytes
-    lacking_bytes = max(0, min(used[1] - used[0], used[1] - allocated_bytes))
+    size_bytes, allocated_bytes = used[1], 0
+    if file.stat is not None:
+        size_bytes = max(size_bytes, file.stat.size_bytes)
+        allocated_bytes = file.stat.allocated_bytes
+    lacking_bytes = max(0, min(used[1] - used[0], size_bytes - allocated_bytes))
     return -(-lacking_bytes // _DEFAULT_BLOCK) * _DEFAULT_BLOCK
 
 
@@ -284,21 +335,21 @@ def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
 
 
 def check_cpus(run: Run, *, cpus: int) -> None:
-    """Check ``cpus_allowed`` against the CPUs of the host."""
-    for section in run.sections:
-        text = run.effective(section).get("cpus_allowed", "")
+    """Check the CPUs that options name against those of the host."""
+    for section, name in product(run.sections, ("cpus_allowed", "verify_async_cpus")):
+        text = run.effective(section).get(name, "")
         if not _CPU_LIST.fullmatch(text):
             raise InputError(
-                f"job {run.job}: cpus_allowed={text} is not a list of CPUs",
+                f"job {run.job}: {name}={text} is not a list of CPUs",
                 hint="write it like 0, 0-3 or 0,2",
             )
         highest = max(map(int, re.findall(r"\d+", text)), default=0)
         if highest and highest >= cpus:
             raise InputError(
-                f"job {run.job} requests CPU {highest} (cpus_allowed={text}), but this machine "
+                f"job {run.job} requests CPU {highest} ({name}={text}), but this machine "
                 f"has only {'CPU 0' if cpus == 1 else f'the CPUs 0 to {cpus - 1}'}",
-                hint="choose one that exists with --set cpus_allowed=0, "
-                "or let fio use all with --set cpus_allowed=",
+                hint=f"choose one that exists with --set {name}=0, "
+                f"or let fio use all with --set {name}=",
             )
 
 
@@ -339,7 +390,8 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
 def _batches(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     batch: list[str] = []
     for text in texts:
-        if batch and sum(map(len, batch)) + len(text) > _MAX_JOB_FILES_CHARS:
+        is_long = sum(map(len, batch)) + len(text) > _MAX_JOB_FILES_CHARS
+        if batch and (is_long or len(batch) == _MAX_JOB_FILES):
             yield batch
             batch = []
         batch.append(text)

@@ -18,13 +18,8 @@ from volbench.engine.guard.device_guard import (
     consent_option,
 )
 from volbench.engine.guard.volume_targets import check_not_among_devices
-from volbench.engine.hosts.described_volumes import (
-    Content,
-    HostState,
-    content_of,
-    free_bytes_at,
-)
-from volbench.errors import RefusedError, quoted
+from volbench.engine.hosts.described_volumes import Content, HostState, content_of, free_bytes_at
+from volbench.errors import NoSpaceError, RefusedError, quoted
 from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, VolumeQuestion
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.option_table import shipped_table
@@ -63,6 +58,7 @@ class RunConsent(Consent):
 
     campaign_dir: str  # absolute path of the campaign folder; it may not exist yet
     by_sudo: bool = False  # fio runs as root regardless of the login user
+    asked: str = ""  # target of the run as the user gave it, of which a path may be a part
 
 
 def question_about(
@@ -80,7 +76,7 @@ def question_about(
         volume.target,
         files=tuple(files),
         allow=tuple(consent.allow_destroy),
-        folder=folder_of(volume),
+        folder=volume.place,
         private_folder=volume.folder if volume.private_folder else "",
         details=tuple(details),
     )
@@ -106,7 +102,7 @@ def check_run(
     volume, writing = run.volume, may_write(run)
     if volume.kind is VolumeKind.NBD:
         if writing and volume.target not in consent.allow_destroy:
-            raise _needs_consent(run)
+            raise _needs_consent(run, consent.asked)
         return
     seen = state.volumes[volume.target]
     if volume.kind is VolumeKind.DEVICE:
@@ -151,7 +147,7 @@ def _check_device(
         return
     check_unused(target, device, is_held=held is not None)
     if not device.named:
-        raise _needs_consent(run)
+        raise _needs_consent(run, consent.asked)
     content = content_of(seen)
     if not (is_start and _is_agreed(content, run, opened)):
         check_content(target, content, may_wipe=consent.wipe_signatures)
@@ -168,8 +164,8 @@ def _is_agreed(content: Content, run: Run, opened: OpenDevice) -> bool:
     return opened.is_shared or is_written or content.mark == pin.signature
 
 
-def _needs_consent(run: Run) -> RefusedError:
-    target = run.volume.target
+def _needs_consent(run: Run, asked: str) -> RefusedError:
+    target = asked or run.volume.target
     if run.host == LOCAL:
         hint = (
             f"examine it with volbench hosts --on {quoted(target)}; to allow the loss of its data: "
@@ -209,10 +205,11 @@ def check_space(
     if needed_bytes and free_bytes < needed_bytes + reserve:
         fits = int((free_bytes - RESERVE_BYTES) / (1 + RESERVE_SHARE) / jobs) // _MIB * _MIB
         less = f", or write less: {options.format(format_size(fits))}"
-        raise RefusedError(
+        raise NoSpaceError(
             f"{path} needs {format_capacity(needed_bytes)} and a reserve of "
             f"{format_capacity(reserve)}, but only {format_capacity(free_bytes)} are free",
-            hint="free some space" + (less if fits >= _MIB else ""),
+            hint=("free some space" if free_bytes else "free space or inodes (df -h, df -i)")
+            + (less if fits >= _MIB else ""),
         )
 
 
@@ -243,21 +240,9 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
-def folder_of(volume: Volume) -> str:
-    """Return the folder that a volume needs; of a device, the one of its node."""
-    if volume.kind is VolumeKind.DIRECTORY:
-        return volume.target
-    return volume.node.rpartition("/")[0] or "/"
-
-
 def check_place(volume: Volume, seen: DescribedVolume, *, writes: bool) -> None:
-    """Check that the folder of a directory or file volume exists and is mounted.
-
-    Args:
-        seen: its description, with its folder.
-        writes: whether files may be created or written.
-    """
-    target, folder = volume.target, folder_of(volume)
+    """Check that the folder of a directory or file volume exists and is mounted."""
+    target, folder = volume.target, volume.place
     if seen.folder.kind != "directory":
         raise RefusedError(
             f"there is no folder {folder}: fio would create it and fill the disk of its parent",
@@ -276,11 +261,6 @@ def check_not_shared(seen: DescribedVolume, *, user: int, by_sudo: bool) -> None
     """Check that root does not write into a folder in which other users can replace files.
 
     A symlink planted between the check and fio's open could redirect root to any file.
-
-    Args:
-        seen: description of the volume, with its folder.
-        user: who logged in.
-        by_sudo: whether fio runs as root regardless of the login user.
     """
     if user and not by_sudo:
         return
@@ -349,8 +329,8 @@ def check_overwrite(
         )
     if kind:
         raise RefusedError(
-            f"{path} is open in a program or the kernel",
-            hint=f"find what uses it, and end it: fuser -v {quoted(path)}; lsblk",
+            f"{path} is open in another campaign, a program or the kernel",
+            hint=f"find what uses it, and end it: volbench status; fuser -v {quoted(path)}; lsblk",
         )
     if is_ours:
         return
@@ -393,6 +373,6 @@ def _check_bounds(run: Run, consent: RunConsent) -> None:
             raise RefusedError(
                 f"job {run.job} would fill the filesystem of {run.volume.target}: {name} has no "
                 "limit",
-                hint="give a size instead; if the filesystem may be filled: "
+                hint="leave it out, and give a size; if the filesystem may be filled: "
                 f"--allow-destroy {OPTION_CONSENT}{name}",
             )

@@ -1,7 +1,8 @@
 """Scratch files on volumes: only files created by volbench are overwritten or removed.
 
-In a directory they are in a private folder. The identity of a file (device, inode, time of birth)
-is recorded as soon as fio has created it; any other file at its path counts as foreign.
+They are in a private folder, where nobody else takes their names. The identity of a file (device,
+inode, time of birth) is recorded as soon as fio has created it; any other file at its path counts
+as foreign.
 """
 
 from __future__ import annotations
@@ -12,17 +13,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
 from typing import Protocol
 
-from volbench.engine.hosts.described_volumes import (
-    describe_files,
-    identities_of,
-)
+from volbench.engine.hosts.described_volumes import describe_files, identities_of
 from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.agent.files import FileStat, NamedFile, make_private_folder, remove_exactly
-from volbench.execute.agent.processes import lifetime, open_files
+from volbench.execute.agent.processes import lifetime
+from volbench.execute.agent.run_command import run
 from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, folder_contents
 from volbench.execute.protocol import Executor, OperationError
 from volbench.model.campaign.planned_files import planned_files
-from volbench.model.campaign.planned_run import FileIdentity, Run, VolumeKind
+from volbench.model.campaign.planned_run import FileIdentity, Run, Volume, VolumeKind
 from volbench.store.journal import History
 
 # Seconds between polls for new files, until they are seen. What fio makes in between is unknown to
@@ -32,6 +31,10 @@ _UNSEEN_POLL_S = 0.01
 _POLL_S = 0.1
 _REMOTE_POLL_S = 2.0
 _REMOTE_FILES_PER_POLL = 8  # Files checked per poll on another machine
+
+# Seconds in which a filesystem takes a change of a time, also beside a busy fio.
+# Noticed by: tests/cli/test_hung_volume.py
+ANSWER_S = 5.0
 
 _Identities = Mapping[str, FileIdentity | None]
 
@@ -72,15 +75,16 @@ class Scratch:
         self._folders = dict(history.folders.get(executor.host, {}))
         self._inodes = dict(history.inodes.get(executor.host, {}) if is_own_machine else {})
         self._is_own_machine = is_own_machine
+        self._begun = list(history.begun.get(executor.host, {}).values())
         self._abandoned: dict[str, FileIdentity] = {}
         self._made: set[str] = set()
         self._awaited: set[str] = set()
         self._is_remote = executor.is_remote
 
     def place(self, run: Run, *, make: bool = True) -> Run | None:
-        """Return a run whose files are in the private folder of their volume.
+        """Return a run whose new files are in the private folder of their volume.
 
-        Files that the user agreed to overwrite are used in place.
+        Files that exist and that the user named are used in place.
 
         Args:
             make: create the folder if it is missing.
@@ -89,32 +93,44 @@ class Scratch:
             The run; None if the folder is missing and is not to be created.
         """
         files = planned_files(run)
-        if run.volume.kind is not VolumeKind.DIRECTORY or not files or self._is_named(run, files):
+        is_directory = run.volume.kind is VolumeKind.DIRECTORY
+        if not files or (is_directory and self._is_named(run, files)):
             return run
         with self._lock:
-            folder = self._usable_folder(run.volume.target)
-            if folder is None and make:
-                folder = self._make_folder(run.volume.target)
-        if folder is None:
-            return None
-        volume = run.volume.model_copy(update={"private_folder": posixpath.basename(folder)})
-        return run.model_copy(update={"volume": volume})
+            placed = [self._placed(volume, make=make) for volume in run.volume.each]
+        volumes = [volume for volume in placed if volume is not None]
+        return _with_volumes(run, volumes) if len(volumes) == len(placed) else None
+
+    def _placed(self, volume: Volume, *, make: bool) -> Volume | None:
+        if volume.kind is VolumeKind.FILE and any(identities_of(self._executor, [volume.target])):
+            return volume
+        folder = self._usable_folder(volume.place)
+        if folder is None and make:
+            folder = self._make_folder(volume.place)
+        return None if folder is None else _in_folder(volume, folder)
 
     def _is_named(self, run: Run, files: Sequence[str]) -> bool:
         allowed = self._allowed(run)
         described = describe_files(self._executor, files, allow=allowed) if allowed else ()
         return any(file.named for file in described)
 
-    def is_in_place(self, run: Run, seen: DescribedVolume) -> bool:
-        """Return whether the private folder of a placed run is still the recorded one."""
-        if run.volume.private_folder is None:
-            return True
+    def is_in_place(self, run: Run, seen: Mapping[str, DescribedVolume]) -> bool:
+        """Return whether the private folders of a placed run are still the recorded ones."""
+        placed = (volume for volume in run.volume.each if volume.private_folder)
+        folders = {volume.place: seen[volume.target].private_folder for volume in placed}
         with self._lock:
-            self._check_filesystem(run.volume.target, seen.stat, seen.private_folder)
-            if seen.private_folder == self._folders[run.volume.target][1]:
-                return True
-            del self._folders[run.volume.target]
-            return False
+            lost = [place for place in folders if not self._is_kept(place, folders[place])]
+            return not lost
+
+    def _is_kept(self, place: str, folder: FileIdentity | None) -> bool:
+        if folder == self._folders[place][1]:
+            return True
+        (volume,) = describe_files(self._executor, [place])
+        self._check_filesystem(place, volume.stat, folder)
+        if folder == self._folders[place][1]:
+            return True
+        del self._folders[place]
+        return False
 
     def _check_filesystem(
         self, target: str, volume: FileStat | None, folder: FileIdentity | None
@@ -177,8 +193,24 @@ class Scratch:
         del self._folders[target]
         return None
 
+    def _is_there(self, folder: str, path: str = "") -> bool:
+        """Return whether a path in a folder is there; a call on a frozen filesystem would block."""
+        argv = ["touch", "-m", "--", f"{path or folder}/."]
+        try:
+            return not self._executor.ask(run, argv, ANSWER_S).status
+        except OperationError as error:
+            raise RefusedError(
+                f"{folder} cannot be changed{_on_host(self._executor)}: {error.reason}",
+                hint="if its filesystem is frozen, thaw it: fsfreeze -u its mount point; "
+                "then repeat the command",
+            ) from error
+
     def _make_folder(self, target: str) -> str:
+        self._is_there(target)
         name = f"volbench-{self._key}"
+        first = f"{target.rstrip('/')}/{name}"
+        host = self._executor.host
+        self._log.write("folder", host=host, target=target, path=first, identity=None)
         try:
             path, identity = self._executor.ask(make_private_folder, target, name)
             (volume,) = describe_files(self._executor, [target])
@@ -195,9 +227,8 @@ class Scratch:
 
     def _record_folder(self, target: str, path: str, identity: FileIdentity) -> None:
         host, inode = self._executor.host, self._inodes.get(target, 0)
-        self._log.write(
-            "folder", host=host, target=target, path=path, identity=identity, inode=inode
-        )
+        seen = {"path": path, "identity": identity, "inode": inode}
+        self._log.write("folder", host=host, target=target, **seen)
         self._folders[target] = path, identity
 
     def is_recorded(self, path: str) -> bool:
@@ -254,11 +285,12 @@ class Scratch:
         """Return whether one of few files has not been seen yet."""
         return len(paths) <= 100 and any(self._files.get(path) is None for path in paths)
 
-    def settle(self, paths: Iterable[str]) -> None:
+    def settle(self, paths: Iterable[str], *, is_over: bool = False) -> None:
         """Record the identity of files that a run has created.
 
-        fio replaces a file that is too short, so each identity may change once in a run.
+        fio replaces a file that is too short, or in each of its loops, until its run is over.
         """
+        paths = tuple(paths)
         with self._lock:
             seen = self._identities([path for path in paths if path in self._awaited])
             changed = {
@@ -266,32 +298,26 @@ class Scratch:
                 for path, identity in seen.items()
                 if identity is not None and identity != self._files.get(path)
             }
-            self._awaited -= {path for path in changed if self._files.get(path) is not None}
+            self._awaited.difference_update(paths if is_over else ())
             self._made.update(changed)
             self._record_file(changed)
-
-    def claim_open(self, run: Run, *, pid: int) -> None:
-        """Record the files of a run that its orphaned process holds open."""
-        self._claim(run, self._executor.ask(open_files, pid).__contains__)
 
     def claim_born(self, run: Run, *, handle: str) -> None:
         """Record the files of a run created while its process ran without a controller."""
         lived = self._executor.ask(lifetime, handle)
-        if lived is not None and lived.began_ns:
-            last_ns = lived.ended_ns or math.inf
-            self._claim(run, lambda identity: lived.began_ns <= identity[-1] <= last_ns)
-
-    def _claim(self, run: Run, is_made: Callable[[FileIdentity], bool]) -> None:
-        """Record the expected files of a run that pass a test."""
-        if run.volume.target in self._folders:
-            folder = posixpath.basename(self._folders[run.volume.target][0])
-            volume = run.volume.model_copy(update={"private_folder": folder})
-            run = run.model_copy(update={"volume": volume})
+        if lived is None or not lived.began_ns:
+            return
+        folders = {place: path for place, (path, _) in self._folders.items()}
+        volumes = [_in_folder(each, folders.get(each.place, "")) for each in run.volume.each]
+        last_ns = lived.ended_ns or math.inf
         with self._lock:
-            seen = self._identities([path for path in planned_files(run) if path in self._files])
-            made = {path: mark for path, mark in seen.items() if mark and is_made(mark)}
+            planned = planned_files(_with_volumes(run, volumes))
+            expected = [path for path in planned if path in self._files]
+            self._awaited.update(() if lived.ended_ns else expected)
+            seen = self._identities(expected)
+            made = {p: mark for p, mark in seen.items() if mark != self._files[p] and mark}
             self._record_file(
-                {path: mark for path, mark in made.items() if mark != self._files[path]}
+                {p: mark for p, mark in made.items() if lived.began_ns <= mark[-1] <= last_ns}
             )
 
     def _removable(self) -> list[tuple[str, FileIdentity]]:
@@ -302,6 +328,18 @@ class Scratch:
             if (identity := self._files[path]) is not None and self._is_certain(path)
         ]
         return [*files, *self._folders.values(), *self._abandoned.items()]
+
+    def _begun_folders(self) -> dict[str, FileIdentity]:
+        """Return the folders that an earlier controller made, but did not live to record.
+
+        Only an empty one is removed.
+        """
+        seen = describe_files(self._executor, self._begun) if self._begun else ()
+        return {
+            path: file.identity
+            for path, file in zip(self._begun, seen, strict=True)
+            if file.stat and file.stat.kind == "directory" and file.identity == file.stat.identity
+        }
 
     def owe(self) -> None:
         """Let the machine remove these by itself if it loses the controller before they are gone.
@@ -318,22 +356,35 @@ class Scratch:
             Paths that were kept because volbench did not create their content.
         """
         with self._lock:
-            certain = dict(self._removable())
+            folders = [(target, path) for target, (path, _) in self._folders.items()]
+            hidden = [path for target, path in folders if self._is_hidden(target, path)]
+            certain = dict(self._removable()) | self._begun_folders()
             unknown = dict.fromkeys(path for path in self._files if path not in certain)
-            files = [NamedFile(*file) for file in (unknown | certain).items()]
+            every = map(NamedFile._make, (unknown | certain).items())
+            files = [file for file in every if not file.path.startswith(tuple(hidden))]
             removed = self._removed(files)
             listed = [file.path for file in files]
             free = {path for path, is_gone in zip(listed, removed, strict=True) if is_gone}
-            folders = {path for path, _ in self._folders.values() if path in free}
-            gone = (path for path in self._files if path in free)
-            if named := [path for path in gone if posixpath.dirname(path) not in folders]:
+            gone = free & {path for _, path in folders}
+            if named := [p for p in self._files if p in free and posixpath.dirname(p) not in gone]:
                 self._log.write("scratch-removed", host=self._executor.host, paths=named)
-            for target, (path, _) in tuple(self._folders.items()):
+            for target, path in folders:
                 if path in free:
                     self._log.write("folder-removed", host=self._executor.host, target=target)
                     del self._folders[target]
             self._files = {path: self._files[path] for path in self._files if path not in free}
-            return tuple(sorted({path for path in (*self._files, *listed) if path not in free}))
+            return tuple(sorted({*self._files, *listed, *hidden} - free))
+
+    def _is_hidden(self, target: str, path: str) -> bool:
+        """Return whether another filesystem or folder is mounted over a private folder."""
+        if self._is_there(target, path):
+            return False
+        (volume,) = describe_files(self._executor, [target])
+        try:
+            self._check_filesystem(target, volume.stat, None)
+        except RefusedError:
+            return volume.stat is not None
+        return False
 
     def _removed(self, files: list[NamedFile]) -> list[bool]:
         """Remove files; return for each whether its path no longer exists."""
@@ -357,6 +408,17 @@ class Scratch:
             host = self._executor.host
             self._log.write("scratch", host=host, files=listed, families=counts)
             self._files.update(files)
+
+
+def _in_folder(volume: Volume, folder: str) -> Volume:
+    """Return a volume with its files in a private folder; as it is for an empty path."""
+    return volume.model_copy(update={"private_folder": posixpath.basename(folder) or None})
+
+
+def _with_volumes(run: Run, volumes: Sequence[Volume]) -> Run:
+    """Return a run on other volumes than its own, one for each of them."""
+    parts = run.volume.model_copy(update={"parts": tuple(volumes)})
+    return run.model_copy(update={"volume": parts if run.volume.parts else volumes[0]})
 
 
 def _families(paths: Sequence[str]) -> dict[str, int]:

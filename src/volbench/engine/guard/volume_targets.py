@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from volbench.engine.hosts.described_volumes import (
-    Content,
-    content_of,
-    look_at,
-    look_at_volume,
-)
+from volbench.engine.hosts.described_volumes import Content, content_of, look_at, look_at_volume
 from volbench.errors import InputError, RefusedError, quoted
 from volbench.execute.agent.volumes import DescribedVolume, VolumeQuestion
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.planned_run import DevicePin, Volume, VolumeKind
+from volbench.model.campaign.target_paths import paths_of
 from volbench.model.profile.secret_values import mask_text
-from volbench.model.results.provenance import VolumeFacts
+from volbench.model.results.provenance import VolumeFacts, joined_facts
 
 _NBD_SCHEMES = ("nbd://", "nbd+unix://", "nbds://", "nbds+unix://")
 # Folders whose children are mount points; a new file in them would fill the root disk
@@ -47,9 +43,9 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
 def probe_volume(executor: Executor, volume: Volume) -> VolumeFacts:
     """Return the facts of a volume and its backing devices."""
     if volume.kind is VolumeKind.NBD:
-        return volume_facts(volume, None)
-    question = VolumeQuestion(volume.target, details=("content",))
-    return volume_facts(volume, look_at_volume(executor, question))
+        return volume_facts(volume, {})
+    questions = [VolumeQuestion(each.target, details=("content",)) for each in volume.each]
+    return volume_facts(volume, look_at(executor, questions).volumes)
 
 
 def examine_targets(
@@ -67,25 +63,43 @@ def examine_targets(
                 f"{target!r} is not a target for role {role}",
                 hint="name a device, a file, a directory or an NBD URI",
             )
-    paths = {
-        role: str(Path(target).absolute())
+    named = {
+        role: {str(Path(path).absolute()): path.endswith("/") for path in paths_of(target)}
         for role, target in targets.items()
         if not is_nbd_uri(target)
     }
-    questions = [VolumeQuestion(path, details=("content", "edges")) for path in paths.values()]
-    volumes = look_at(executor, questions).volumes if questions else {}
-    seen = {role: volumes[path] for role, path in paths.items()}
+    paths = [path for each in named.values() for path in each]
+    questions = [VolumeQuestion(path, details=("content", "edges")) for path in paths]
+    seen = look_at(executor, questions).volumes if questions else {}
     examined = {}
     for role, target in targets.items():
-        if role not in paths:
-            volume = Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
-        else:
-            is_folder = target.endswith("/")
-            volume = _identified(role, paths[role], seen[role], is_folder=is_folder)
-            if seen[role].stat is None and new is not None and paths[role] not in new:
-                _check_name(paths[role], seen[role])
-        examined[role] = volume, volume_facts(volume, seen.get(role))
+        parts = [
+            _identified(role, path, seen[path], is_folder=is_folder)
+            for path, is_folder in named.get(role, {}).items()
+        ]
+        for path in named.get(role, {}):
+            if seen[path].stat is None and new is not None and path not in new:
+                _check_name(path, seen[path])
+        nbd = Volume(role=role, kind=VolumeKind.NBD, target=mask_text(target))
+        volume = joined_volume(parts) if parts else nbd
+        examined[role] = volume, volume_facts(volume, seen)
     return examined
+
+
+def joined_volume(parts: Sequence[Volume]) -> Volume:
+    """Return the volume of several devices or files; of a single one itself."""
+    if len(parts) == 1:
+        return parts[0]
+    target, kinds = ":".join(part.target for part in parts), {part.kind for part in parts}
+    if len(kinds) > 1 or VolumeKind.DIRECTORY in kinds:
+        raise InputError(
+            f"{target} is not a list of devices, or of files",
+            hint="name devices alone or files alone; directories are targets of their own",
+        )
+    numbers = [(part.pin.major, part.pin.minor) for part in parts if part.pin]
+    if len({*numbers}) < len(numbers):
+        raise InputError(f"{target} has a device twice", hint="name each device once")
+    return parts[0].model_copy(update={"target": target, "pin": None, "parts": tuple(parts)})
 
 
 def _identified(role: str, path: str, seen: DescribedVolume, *, is_folder: bool) -> Volume:
@@ -182,21 +196,26 @@ def check_not_among_devices(path: str, seen: DescribedVolume) -> None:
     similar = " or ".join(f"{_DEVICES}/{name}" for name in close)
     raise RefusedError(
         f"{path} is not a block device but a file in memory below /dev"
-        if seen.exists_at_real
+        if seen.stat is not None
         else f"{path} does not exist: fio would create a file in memory there",
         hint=f"did you mean {similar}?" if similar else "lsblk lists the devices",
     )
 
 
-def volume_facts(volume: Volume, seen: DescribedVolume | None) -> VolumeFacts:
-    """Return the facts of a volume from its description; None for an NBD export."""
+def volume_facts(volume: Volume, seen: Mapping[str, DescribedVolume]) -> VolumeFacts:
+    """Return the facts of a volume from the descriptions of its paths; none of an NBD export."""
+    facts = [_facts_of_path(each, seen.get(each.target)) for each in volume.each]
+    return facts[0] if len(facts) == 1 else joined_facts(volume, facts)
+
+
+def _facts_of_path(volume: Volume, seen: DescribedVolume | None) -> VolumeFacts:
     facts: dict[str, object] = {"role": volume.role, "target": volume.target, "kind": volume.kind}
     if seen is None:
         return VolumeFacts.model_validate({**facts, "path": volume.target})
     facts["path"] = seen.real
     device = seen.device
     if volume.kind is not VolumeKind.DEVICE:
-        facts["free_bytes"] = seen.free_bytes
+        facts["free_bytes"] = seen.space[0]
     elif seen.is_device:
         facts["content"] = str(content_of(seen))
     else:

@@ -7,7 +7,8 @@ shortest counts. An offset below its error bound is ignored, because it may not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import ClockReading, Executor
 from volbench.execute.scheduler import on_each
 from volbench.model.campaign.host import LOCAL, Host
+from volbench.units import folded_names
 
 _MAX_LISTED = 5
 
@@ -92,11 +94,29 @@ def raise_all(hosts: Sequence[ConnectedHost], results: Sequence[object]) -> None
         raise _combined(errors, of=len(hosts))
 
 
+def by_cause(problems: Iterable[tuple[str, str]]) -> list[tuple[str, str, int]]:
+    """Return the names of hosts of one cause, the first reason and their number.
+
+    Reasons of one cause differ in names and numbers.
+    """
+    causes: dict[str, list[tuple[str, str]]] = {}
+    for name, reason in problems:
+        cause = re.sub(r"[\d.:]+", "", reason.replace(name, ""))
+        causes.setdefault(cause, []).append((name, reason))
+    found = []
+    for alike in causes.values():
+        names, count = folded_names([name for name, _ in alike]), len(alike)
+        more = f" (the first of {count} hosts)" if count > 1 else ""
+        found.append((names, alike[0][1] + more, count))
+    return found
+
+
 def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> VolbenchError:
     """Return one error for several hosts, of their common class and with all host names."""
-    listed = [f"{name}: {error.message}" for name, error in errors[:_MAX_LISTED]]
-    if len(errors) > _MAX_LISTED:
-        listed.append(f"and {len(errors) - _MAX_LISTED} more")
+    causes = by_cause((name, error.message) for name, error in errors)
+    listed = [f"{names}: {reason}" for names, reason, _ in causes[:_MAX_LISTED]]
+    if more := sum(count for _, _, count in causes[_MAX_LISTED:]):
+        listed.append(f"and {more} more")
     # A class of another module may be made in another way; `volbench.errors` has its general form.
     classes = {
         next(kind for kind in type(error).__mro__ if kind.__module__ == VolbenchError.__module__)
@@ -107,6 +127,5 @@ def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> Volben
         hint = f"for {name}: {hint}"
     error_class: type[VolbenchError] = classes.pop() if len(classes) == 1 else CampaignError
     return error_class(
-        f"{len(errors)} of {of} hosts cannot take part: {'; '.join(listed)}",
-        hint=hint,
+        f"{len(errors)} of {of} hosts cannot take part: {'; '.join(listed)}", hint=hint
     )

@@ -15,7 +15,7 @@ from volbench.execute.agent.volumes import (
     describe_volumes,
     file_identities,
 )
-from volbench.execute.protocol import Executor
+from volbench.execute.protocol import Executor, OperationError
 from volbench.model.campaign.planned_run import FileIdentity
 from volbench.units import format_capacity
 
@@ -143,21 +143,20 @@ def look_at(
             files=tuple(dict.fromkeys([*first.files, *question.files])),
             details=tuple(dict.fromkeys([*first.details, *question.details])),
         )
-    answer = executor.ask(
-        describe_volumes,
-        [*joined.values()],
-        campaign_dir=campaign_dir,
-        space=[*space],
-        limit_s=flush_s * len(joined),
-        by_sudo=by_sudo,
-    )
-    if not answer.mounts_known:
-        raise RefusedError(
-            "/proc/self/mountinfo cannot be read, so mounted devices are unknown",
-            hint="mount /proc, and see what it holds: findmnt",
+    try:
+        answer = executor.ask(
+            describe_volumes,
+            [*joined.values()],
+            campaign_dir=campaign_dir,
+            space=[*space],
+            limit_s=flush_s * len(joined),
+            by_sudo=by_sudo,
         )
-    if answer.denied:
-        raise InputError(answer.denied, hint="check the path and its permissions")
+    except OperationError as error:
+        if error.kind == "refused":  # the table of mounts
+            hint = "mount /proc, and see what it holds: findmnt"
+            raise RefusedError(error.reason, hint=hint) from error
+        raise InputError(error.reason, hint="check the path and its permissions") from error
     if len(answer.volumes) != len(joined) or len(answer.free_bytes) != len(space):
         raise _incomplete(executor)
     files = {

@@ -27,22 +27,21 @@ from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.units import counted_noun
 
+_MAX_NAMED = 3  # Other campaigns that a note names before it counts the rest
+
 
 def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
     """Return the devices that a campaign uses on a host: major:minor to target."""
     return {
-        f"{run.volume.pin.major}:{run.volume.pin.minor}": run.volume.target
+        f"{volume.pin.major}:{volume.pin.minor}": volume.target
         for run in campaign.runs
-        if run.host == host and run.volume.kind is VolumeKind.DEVICE and run.volume.pin is not None
+        for volume in run.volume.each
+        if run.host == host and volume.kind is VolumeKind.DEVICE and volume.pin is not None
     }
 
 
 def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[str]]:
-    """Lock all volumes that a campaign uses on a machine, and note its disks.
-
-    Returns:
-        Target to the keys of other campaigns on its disk, which may have been abandoned.
-    """
+    """Lock a campaign's volumes on a machine; return target to other campaigns on its disk."""
     devices, key = devices_of(campaign, executor.host), campaign.key
     targets, is_remote = _file_targets(executor, campaign), executor.is_remote
     if executor.shared_locks is None:
@@ -57,7 +56,7 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
         release_locks(executor, campaign)
         target = devices.get(reserved.device, reserved.device)
         lock = reserved.holder.partition("; ")[2].partition(" belongs to ")[0]
-        removal = f"root may remove {lock}" if lock else "see volbench status --clean"
+        removal = f"root may remove {lock}" if lock else "volbench status DIR --clean ends it"
         raise RefusedError(
             f"{target} on {executor.host} is used by another campaign ({reserved.holder})",
             hint=f"wait until it has ended; if it was abandoned, {removal}",
@@ -84,10 +83,13 @@ def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str
         return "", ""
     host, target = places[0]
     more = f" and {len(places) - 1} more" if places[1:] else ""
+    named = ", ".join(keys[:_MAX_NAMED])
+    unnamed = f" and {len(keys) - _MAX_NAMED} more" if keys[_MAX_NAMED:] else ""
     words = (
         f"the disk of {target} on {host}{more} is also used by "
-        f"{counted_noun(len(keys), 'other campaign')} ({keys[0]}): results may be disturbed; wait "
-        "for its end, or end what was abandoned: volbench status --clean"
+        f"{counted_noun(len(keys), 'other campaign')} ({named}{unnamed}): results may be disturbed;"
+        " wait until no other campaign runs, or end what was abandoned by its folder: volbench"
+        " status DIR --clean"
     )
     return words, host if {name for name, _ in places} == {host} else ""
 
@@ -142,7 +144,8 @@ def _file_targets(executor: Executor, campaign: Campaign) -> list[str]:
     """Return the files and directories that a campaign measures on a machine."""
     kinds = {VolumeKind.DIRECTORY, VolumeKind.FILE}
     runs = (run for run in campaign.runs if run.host == executor.host)
-    return sorted({run.volume.target for run in runs if run.volume.kind in kinds})
+    volumes = (volume for run in runs for volume in run.volume.each)
+    return sorted({volume.target for volume in volumes if volume.kind in kinds})
 
 
 @contextmanager

@@ -9,11 +9,11 @@ started before it was postponed is left behind.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from threading import RLock
 
+from volbench.execute.presence import PRESENCE, own_time
 from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_model import Start
 
@@ -71,7 +71,7 @@ class Barrier:
         quorum: minimum number of ready clients; with fewer, no client starts.
         held_back: reason why no client may start; empty to allow the start.
         clock: returns seconds since 1970.
-        elapsed: monotonic clock in seconds.
+        elapsed: monotonic clock in seconds, which stands while the controller is stopped.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Barrier:
         quorum: int,
         wait: WaitPolicy | None = None,
         held_back: str = "",
-        clock: Callable[[], float] = time.time,
-        elapsed: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = own_time,
+        elapsed: Callable[[], float] = PRESENCE.attended_s,
     ) -> None:
         self._lock = RLock()
         self._runs = {run.id: run for run in runs}
@@ -203,12 +203,7 @@ class Barrier:
 
     def _remove(self, run_ids: Collection[str]) -> None:
         """Expect nothing more of some clients."""
-        for group in (
-            self._missing,
-            self._ready,
-            self._busy,
-            self._unacknowledged,
-        ):
+        for group in (self._missing, self._ready, self._busy, self._unacknowledged):
             group.difference_update(run_ids)
 
     def _start_s(self, run_id: str, at_s: float) -> float:

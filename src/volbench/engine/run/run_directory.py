@@ -141,31 +141,34 @@ def scrub(folder: Path, run: Run) -> None:
                 write_atomic(path, masked)
 
 
-def device_to_hold(run: Run, attachment: Attachment | None) -> dict[str, object] | None:
-    """Return the block device that the supervisor of a run checks and holds; None for no device.
+def devices_to_hold(
+    run: Run, attachments: Mapping[str, Attachment | None]
+) -> tuple[dict[str, object], ...]:
+    """Return the block devices that the supervisor of a run checks and holds.
 
     Held by the process that becomes fio, it needs no controller, and no other disk can get
     the device's number meanwhile.
 
     Args:
-        attachment: attachment of its device that the guard accepted; None to hold nothing.
+        attachments: target to the attachment that the guard accepted; none to hold nothing.
     """
-    pin = run.volume.pin
-    if pin is None or attachment is None:
-        return None
-    return {
-        "node": run.volume.node,
-        "number": f"{pin.major}:{pin.minor}",
-        "size_bytes": pin.size_bytes,
-        "boot_id": attachment.boot_id,
-        "diskseq": attachment.diskseq,
-        "exclusive": False,
-    }
+    return tuple(
+        {
+            "node": volume.node,
+            "number": f"{volume.pin.major}:{volume.pin.minor}",
+            "size_bytes": volume.pin.size_bytes,
+            "boot_id": attachment.boot_id,
+            "diskseq": attachment.diskseq,
+            "exclusive": False,
+        }
+        for volume in run.volume.each
+        if volume.pin is not None and (attachment := attachments.get(volume.target))
+    )
 
 
 def check_start(run: Run, folder: RunFolder, exit_status: int | None) -> None:
     """Check that the program was started on the device that the guard accepted."""
-    if exit_status != NOT_STARTED or run.volume.pin is None:
+    if exit_status != NOT_STARTED or run.volume.size_bytes is None:
         return
     report = _REPORT.search(read_text(folder.stderr))
     if report is None or report[1] not in _DEVICE_CHANGES:

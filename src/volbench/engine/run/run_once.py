@@ -17,7 +17,7 @@ from volbench.engine.run.process_watch import Ending, Watched, end_process, watc
 from volbench.engine.run.run_directory import (
     RunDirectory,
     check_start,
-    device_to_hold,
+    devices_to_hold,
     scrub,
     secrets_of,
 )
@@ -94,7 +94,7 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
         problems.insert(0, "cannot be ended: it may still be doing I/O")
     if run.extent and any(_MISMATCH in problem for problem in problems):
         problems.insert(0, "a block read back differs from the data written")
-    if output is not None and not problems:
+    if output is not None and not problems and not watched.lost:
         return RunOutcome(RunState.FINISHED, rates=total_rates(output.jobs)), version
     if watched.lost:
         problems.insert(0, f"its end was not observed: {watched.lost}")
@@ -106,7 +106,7 @@ def _problems_of(
     run: Run, folder: RunFolder, watched: Watched
 ) -> tuple[list[str], RunOutput | None]:
     """Return the problems in the raw files, and the output in them; None if it is damaged."""
-    status = -9 if watched.exit_status is None else watched.exit_status
+    status = -9 if watched.exit_status is None else 0 if watched.lost else watched.exit_status
     stderr = read_text(folder.stderr)
     try:
         output = parse_output(read_text(folder.fio_output), path=folder.fio_output.name)
@@ -184,7 +184,7 @@ class Attempt:
     stop: StopRequest  # the user's stop request
     devices: tuple[str, ...] = ()  # kernel names of the device and of those below it, to sample
     # called before the start with the handle of the process; not if it ends with the controller
-    on_intent: Callable[[str], None] = _ignore
+    on_intent: Callable[[str], None] | None = None  # nobody needs to find the process later
     on_start: Callable[[Process], None] = _ignore  # called with the process right after the start
     # called several times a second with the seconds since the start; returns whether more often
     on_poll: Callable[[float], object] = _ignore
@@ -192,9 +192,9 @@ class Attempt:
     others: Callable[[], list[str]] = list
     # start gate shared with the other runs of its step; None to start immediately
     gate: Gate | None = None
-    # attachment of its device that the guard accepted, to be verified and held on another machine;
-    # None for other volumes
-    attachment: Attachment | None = None
+    # target to the attachment of its device that the guard accepted, to be verified and held on
+    # another machine; None for other volumes
+    attachments: Mapping[str, Attachment | None] = field(default_factory=dict)
     kept: tuple[KnownFile, ...] = ()  # files of the user, whose places and lengths must not change
     had_files: bool = False  # whether all files of its jobs exist, so that fio lays none out
     is_temporary: bool = False  # whether its machine removes its work folder soon after its end
@@ -271,7 +271,7 @@ class _Execution:
         supervision = Supervision(
             environment=secrets_of(run, attempt.secrets),
             # On this machine the controller holds it.
-            hold=None if is_here else device_to_hold(run, attempt.attachment),
+            hold=() if is_here else devices_to_hold(run, attempt.attachments),
             longest_s=min(attempt.longest_s, FOREVER_S),
             gate_s=None if attempt.gate is None else attempt.gate.patience_s,
             sampling=sampling_of(run, attempt.devices, had_files=attempt.had_files),
@@ -279,10 +279,7 @@ class _Execution:
             is_temporary=attempt.is_temporary,
         )
         process = attempt.directory.start(
-            self.command.argv,
-            stderr=STDERR,
-            supervision=supervision,
-            on_intent=attempt.on_intent,
+            self.command.argv, stderr=STDERR, supervision=supervision, on_intent=attempt.on_intent
         )
         try:
             attempt.on_start(process)
@@ -326,9 +323,7 @@ class _Execution:
                 gate=attempt.gate,
             )
         samples.follow_tail(
-            attempt.run,
-            is_stop_requested=lambda: attempt.stop.requested,
-            listener=attempt.listener,
+            attempt.run, is_stop_requested=lambda: attempt.stop.requested, listener=attempt.listener
         )
         return watched
 

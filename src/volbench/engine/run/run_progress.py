@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from volbench.execute.protocol import Process
 from volbench.fio.results.validation import ProgressReader
-from volbench.model.campaign.event import Listener, Progress, RunProgress
+from volbench.model.campaign.event import Listener, Notice, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from volbench.engine.run.stop_when_steady import SteadyWatch
 
 WAITING = "waiting"  # State of a run's progress before its start
+# Seconds after its expected end at which a run is reported: fio ends within a second or two.
+# Noticed by: tests/cli/test_hung_volume.py
+LATE_S = 8.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class ProgressReporter:
         self._listener = listener
         self._reader = ProgressReader(total_s=expected_s)
         self._last = Progress(0.0, expected_s)
+        self._late_s = math.inf if expected_s is None else expected_s + LATE_S
 
     def __call__(self, text: str, elapsed_s: float) -> None:
         """Process new output, possibly empty, and report the state of the run."""
@@ -61,4 +66,8 @@ class ProgressReporter:
         )
         if self._gate is not None and self._gate.is_waiting:
             self._last = replace(self._last, state=WAITING)
+        elif elapsed_s > self._late_s + (self._gate.waited_s if self._gate else 0.0):
+            self._late_s = math.inf
+            words = f"{self._run.id} should have ended: fio waits for {self._run.volume.target}"
+            self._listener(Notice(f"{words}; if it is frozen: fsfreeze -u; to stop: Ctrl-C"))
         self._listener(RunProgress(self._run, self._last))

@@ -16,6 +16,7 @@ from volbench.engine.run.barrier import Barrier, StartSignal
 from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.agent.files import read_files, write_files
 from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
+from volbench.execute.presence import own_time
 from volbench.execute.protocol import Executor, Process
 
 _POLL_S = 0.2  # Of a barrier whose start is announced at least 1 s ahead.
@@ -78,7 +79,7 @@ class Gate:
         """Time the process waited at the gate, in seconds, which the run's deadline excludes."""
         if not self._arrived_s:
             return 0.0
-        begin_s = time.time() if self._at_s is None else self._at_s
+        begin_s = own_time() if self._at_s is None else self._at_s
         return max(0.0, begin_s - self._arrived_s)
 
     @property
@@ -97,7 +98,7 @@ class Gate:
     @property
     def is_waiting(self) -> bool:
         """Whether the process has not started yet."""
-        return self._at_s is None or time.time() < self._at_s
+        return self._at_s is None or own_time() < self._at_s
 
     def open_for(self, executor: Executor, folder: str) -> None:
         """Take note of the folder of a process that is about to be started."""
@@ -151,7 +152,7 @@ class Gate:
             ready = self._reported(READY)
             if self._time_of(ready) is None:
                 return
-            self._arrived_s = time.time()
+            self._arrived_s = own_time()
             self._measure_clock(self._executor, ready)
             self._ready_s = self._time_of(ready)
             self._barrier.arrive(self._run_id)
@@ -199,7 +200,7 @@ class Gate:
         """
         if signal.at_s is None or signal.may_be_late or self._barrier.size == 1:
             return True
-        now_s = time.time()
+        now_s = own_time()
         if now_s >= self._due_s - self._clock.bound_s:
             woke = self._gate_text(WOKE)
             if woke is None and now_s < self._due_s + _WOKEN_S:

@@ -22,6 +22,7 @@ _POLL_S = 0.2  # Shorter than a user notices after Ctrl-C.
 _SILENCE_S = 30.0  # Additional wait for a sampler that runs without printing samples.
 _END = "\n! tail "
 _ENDED = "\n! ended\n"
+_TOPIC = "write-back of dirty pages followed"
 _HEAD = 65536  # Characters that hold the first sample, even on a host with many devices.
 
 
@@ -102,10 +103,8 @@ class SampleLog:
             self.collect()
             if not is_noticed and (dirty_bytes := self._dirty_bytes()) > SLACK_BYTES:
                 is_noticed = True
-                dirty = f"{dirty_bytes / 1e6:.0f} MB"
-                listener(
-                    Notice(f"{run.id}: {dirty} of dirty pages left; following their write-back")
-                )
+                words = f"{run.id}: {dirty_bytes / 1e6:.0f} MB of dirty pages left"
+                listener(Notice(f"{words}; following their write-back", topic=_TOPIC))
             if not is_stopped and is_stop_requested():
                 self._process.stop_sampling()
                 is_stopped = True

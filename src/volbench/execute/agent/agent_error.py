@@ -1,5 +1,9 @@
 """Failures that an operation of the agent reports to its controller."""
 
+import errno
+
+_LIMITS = {errno.EAGAIN: "ulimit -u", errno.EMFILE: "ulimit -n"}
+
 
 class AgentError(Exception):
     """An operation could not be carried out.
@@ -20,6 +24,8 @@ class AgentError(Exception):
 def of_os_error(error: OSError) -> AgentError:
     """Return the failure that describes an OSError."""
     reason = error.strerror or str(error)
+    if error.errno in _LIMITS:
+        return AgentError("failed", "{}: see {} there".format(reason, _LIMITS[error.errno]))
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return AgentError("missing", reason)
     if isinstance(error, PermissionError):

@@ -8,6 +8,7 @@ multipathd is two disks, an image that was attached twice is two loop devices, a
 disk shows the disk again. A use of one is a use of all (`SharedStorage`).
 """
 
+import re
 from typing import Iterable, Iterator, NamedTuple
 
 from volbench.execute.agent.files import FileStat
@@ -17,6 +18,10 @@ from volbench.execute.agent.snapshot import SECTOR_BYTES, Snapshot
 _SERIALS = ("device/serial", "serial", "device/vpd_pg80", "device/wwid", "wwid")
 _WWIDS = ("wwid", "device/wwid", "uuid", "nguid", "eui")
 _PATH_WWIDS = ("wwid", "device/wwid")  # equal for two paths to one disk
+
+_CONTROLLER = re.compile("nvme[0-9]+")
+_CODED = 0.8  # 8b/10b of SATA, of USB at 5 Gbit/s, and of PCIe up to 5 GT/s; 128b/130b above
+_LAST_CODED_GT = 5.0
 
 
 class BlockDevice(NamedTuple):
@@ -129,6 +134,30 @@ class Devices:
         backing = first("loop/backing_file")
         model = "file " + backing if backing else first("device/model", "dm/name")
         return first(*_SERIALS) or first("dm/uuid", "md/uuid"), model
+
+    def link(self, disk: BlockDevice) -> "tuple[str, int]":
+        """Return the link of a disk, and the bytes a second that it carries; 0 if not known."""
+        text = self._snapshot.text
+        parts = disk.sysfs.split("/")
+        above = ["/".join(parts[:end]) for end in range(len(parts) - 1, 3, -1)]
+        ata = next((part[3:] for part in parts if part[:3] == "ata" and part[3:].isdigit()), "")
+        if ata:
+            speed = text("/sys/class/ata_link/link{}/sata_spd".format(ata)).strip()
+            return "SATA " + speed, int(_number(speed) * 1e9 * _CODED / 8)
+        if disk.name.startswith("nvme"):
+            # below one controller, or below a subsystem beside its only controller
+            folder = disk.sysfs.rpartition("/")[0]
+            names = [name for name in self._snapshot.names(folder) if _CONTROLLER.fullmatch(name)]
+            pci = folder + ("/" + names[0] if len(names) == 1 else "") + "/device"
+            speed = text(pci + "/current_link_speed").strip().replace(" PCIe", "")
+            lanes = text(pci + "/current_link_width").strip()
+            rate = _number(speed) * 1e9 * _number(lanes) / 8
+            share = _CODED if _number(speed) <= _LAST_CODED_GT else 128 / 130
+            return "PCIe {} x{}".format(speed, lanes), int(rate * share)
+        speeds = (text(folder + "/speed").strip() for folder in above if text(folder + "/busnum"))
+        speed = next(speeds, "")
+        share = _CODED if speed == "5000" else 1.0
+        return "USB {} Mbit/s".format(speed), int(_number(speed) * 1e6 * share / 8)
 
     def loops(self) -> "dict[str, LoopFile]":
         """Return the files of loop devices, by the names of the devices."""
@@ -291,6 +320,11 @@ def _storage_of(file: FileStat) -> "tuple[object, ...]":
     if file.kind == "block":
         return "block", file.rdev
     return "file", file.device, file.inode
+
+
+def _number(text: str) -> float:
+    found = re.match("[0-9.]+", text)
+    return float(found.group()) if found else 0.0
 
 
 def _printable(text: str) -> str:

@@ -7,10 +7,12 @@ faster than it can read. Files and devices are opened for reading only.
 import errno
 import mmap
 import os
+import socket
 import stat
 import typing
 from collections.abc import Iterator
 from time import monotonic
+from urllib.parse import parse_qs, urlsplit
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.snapshot import Snapshot, within
@@ -24,6 +26,8 @@ BLOCKS = 64
 _LIMIT_S = 0.1
 _PATIENCE_S = 5.0  # A single read of a volume that catches up may take seconds.
 _NBD_S = 1.0  # A server answers at once, or does not know.
+_PORT = 10809
+_REACH_S = 5.0  # A server that answers at all does so within a retransmission or two.
 _SCATTER = 37  # Prime to the number of blocks: consecutive reads are far apart.
 _MAX_EXTENTS = 2000  # A bound where extents are counted fast; the time limit ends it elsewhere.
 
@@ -41,12 +45,7 @@ class SampledBlocks(typing.NamedTuple):
 def sample_blocks(
     paths: "list[str]", first: int, length: int, snapshot: "Snapshot | None" = None
 ) -> "SampledBlocks | None":
-    """Sample a range of the first path that is a device or a file; None without one.
-
-    Args:
-        first: offset of the range in bytes.
-        length: of the range; 0 for all of it.
-    """
+    """Sample a range (length 0: all) of the first path that is a device or a file, or None."""
     snapshot = snapshot or Snapshot()
     for path in paths:
         status = snapshot.stat(path)
@@ -205,3 +204,19 @@ def flush(path: str, limit_s: float, snapshot: "Snapshot | None" = None) -> str:
     except AgentError as error:
         return "sync: " + error.message
     return done.stderr.strip() if done.status else ""
+
+
+def reach_nbd(uri: str) -> str:
+    """Return why the server of an export cannot be reached; empty where it can, and with TLS."""
+    parts = urlsplit(uri)
+    try:
+        if parts.scheme == "nbd" and parts.hostname:
+            address = parts.hostname, parts.port or _PORT
+            socket.create_connection(address, timeout=_REACH_S).close()
+        elif parts.scheme == "nbd+unix":
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(_REACH_S)
+                connection.connect(parse_qs(parts.query).get("socket", [""])[0])
+    except (OSError, ValueError) as error:  # ValueError: the port is no number
+        return str(getattr(error, "strerror", None) or error)
+    return ""

@@ -103,17 +103,15 @@ def _ask(endpoint: str, path: str, headers: "dict[str, str]", *, method: str = "
     import http.client  # noqa: PLC0415 - the same
 
     address = urlsplit(endpoint)
-    connection = http.client.HTTPConnection(
-        address.hostname or "", address.port or 80, timeout=TIMEOUT_S
-    )
-    connection.connect()
+    wire = http.client.HTTPConnection(address.hostname or "", address.port or 80, timeout=TIMEOUT_S)
+    wire.connect()
     # The timeout of a socket is that of each read: an answer in drops would never end.
-    end = threading.Timer(TIMEOUT_S, connection.sock.shutdown, [socket.SHUT_RDWR])
+    end = threading.Timer(TIMEOUT_S, wire.sock.shutdown, [socket.SHUT_RDWR])
     due_s = time.monotonic() + TIMEOUT_S
     end.start()
     try:
-        connection.request(method, path, headers=headers)
-        with connection.getresponse() as answer:
+        wire.request(method, path, headers=headers)
+        with wire.getresponse() as answer:
             content = answer.read(_MAX_BYTES + 1)
         if time.monotonic() >= due_s:  # what was read may be a part
             raise OSError(errno.ETIMEDOUT, "no whole answer within a second")
@@ -121,7 +119,7 @@ def _ask(endpoint: str, path: str, headers: "dict[str, str]", *, method: str = "
         return content.decode("utf-8", "replace").strip() if is_whole else ""
     finally:
         end.cancel()
-        connection.close()
+        wire.close()
 
 
 def _parsed_json(text: str) -> "dict[str, object]":

@@ -1,6 +1,7 @@
 """Files and folders: identity, atomic writes, and removal by identity."""
 
 import base64
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -8,6 +9,7 @@ import os
 import shutil
 import stat as modes
 import struct
+import sys
 import tempfile
 import typing
 import zlib
@@ -40,6 +42,7 @@ _BIRTH_OFFSET = 80  # Of stx_btime in struct statx (statx(2)): seconds as s64, n
 
 _libc = []  # type: list[object]
 
+_RUN_INODES = 64  # Files of a run, its logs and control folder. Noticed by: test_host_faults.py
 # Device major and minor, inode, and birth in ns since 1970 (0: not recorded by its filesystem)
 FileIdentity = typing.Tuple[int, int, int, int]
 
@@ -194,13 +197,14 @@ def list_directory(path: str) -> "list[str]":
         return []
 
 
-def free_bytes(path: str) -> int:
-    """Return the bytes available to unprivileged users on the file system of `path`."""
+def free_space(path: str) -> "tuple[int, int]":
+    """Return bytes and files that users can add to a filesystem beside the logs of a run."""
     try:
         status = os.statvfs(path)
     except OSError as error:
         raise of_os_error(error) from error
-    return status.f_bavail * status.f_frsize
+    free_files = status.f_favail - _RUN_INODES if status.f_files else sys.maxsize
+    return (0, 0) if free_files < 0 else (status.f_bavail * status.f_frsize, free_files)
 
 
 def search_path() -> str:
@@ -395,10 +399,8 @@ def remove_unused() -> None:
     Its controller is gone, and may never have heard of them; it makes another where it needs one.
     """
     for path, identity in [*_owed, *_made_folders]:
-        try:
+        with contextlib.suppress(OSError):  # it is on a volume that failed
             remove_exact(path, identity or ())
-        except OSError:  # it is on a volume that failed
-            pass
 
 
 def remove_work_folder(base: str, path: str) -> None:
@@ -416,10 +418,8 @@ def remove_work_folder(base: str, path: str) -> None:
         except OSError as error:
             raise of_os_error(error) from error
     if os.path.basename(base) == ".volbench":
-        try:
+        with contextlib.suppress(OSError):  # other work folders are in it
             os.rmdir(base)
-        except OSError:  # other work folders are in it
-            pass
 
 
 def fetch_folder(path: str, have: "dict[str, int]") -> "Iterator[FolderPart]":

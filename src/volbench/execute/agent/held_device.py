@@ -1,6 +1,8 @@
 """Block devices that are held open, and identified by their first and last MiB."""
 
 import _signal as signal  # type: ignore[import-not-found]  # as in `supervisor`
+import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -9,15 +11,22 @@ import struct
 import time
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
-from volbench.execute.agent.files import FileStat
+from volbench.execute.agent.files import FileStat, first_line
 
 EDGE_BYTES = 1 << 20  # Holds partition tables, file system headers and RAID metadata at both ends.
 BLANK = "blank"
 """Digest of a device whose edges are all zeros."""
 
-
 _LOOP_GET_STATUS64 = 0x4C05
 _LOOP_STATUS = struct.Struct("=4Q200x")  # device, inode, device of a node and offset of the file
+
+_FS_IOC_FIEMAP = 0xC020660B  # Documentation/filesystems/fiemap.rst of the kernel
+_EXTENTS = struct.Struct("=QQI4xI4x")  # first byte, length, flags and places for extents
+_SYNC = 1  # FIEMAP_FLAG_SYNC: blocks of dirty pages are chosen when these are written
+_COUNT_OFFSET = 20  # of the number of extents in its reply
+_EXTENT = struct.Struct("=Q8xQ32x")  # first byte in the file, and length
+_BLOCK_BYTES = 4096  # A file of one byte has a block.
+_MAX_EXTENTS = 1000  # of a request: 56 kB
 
 _LEASE_TRIES = 3  # Programs such as indexers open a new file for an instant.
 _LEASE_PAUSE_S = 0.1
@@ -44,36 +53,36 @@ class HeldDevice:
         last = size_bytes // 512 * 512
         length = min(EDGE_BYTES, last)
         try:
-            edges = self._read_text(0, length) + self._read_text(last - length, length)
+            edges = read_at(self._descriptor, 0, length)
+            edges += read_at(self._descriptor, last - length, length)
         except OSError:
             return ""
         return hashlib.sha256(edges).hexdigest() if any(edges) else BLANK
-
-    def _read_text(self, offset: int, length: int) -> bytes:
-        parts = []
-        while length:
-            block = os.pread(self._descriptor, length, offset)
-            if not block:
-                break
-            parts.append(block)
-            offset, length = offset + len(block), length - len(block)
-        return b"".join(parts)
 
     def close(self) -> None:
         """Close the device."""
         os.close(self._descriptor)
 
 
+def read_at(descriptor: int, offset: int, length: int) -> bytes:
+    """Return bytes of an open device; OSError if it has fewer."""
+    parts = []
+    while length:
+        block = os.pread(descriptor, length, offset)
+        if not block:
+            raise OSError(errno.EIO, "the device is shorter than reported")
+        parts.append(block)
+        offset, length = offset + len(block), length - len(block)
+    return b"".join(parts)
+
+
 def edges_digest(path: str, size_bytes: int) -> str:
-    """Return the digest of a device; "" if it cannot be read."""
+    """Return the digest of a device; empty if it cannot be read."""
     try:
-        device = HeldDevice(path, exclusive=False)
+        with contextlib.closing(HeldDevice(path, exclusive=False)) as device:
+            return device.digest(size_bytes)
     except AgentError:
         return ""
-    try:
-        return device.digest(size_bytes)
-    finally:
-        device.close()
 
 
 def exclusive_error(path: str) -> str:
@@ -106,6 +115,31 @@ def attached_file(node: str) -> "tuple[FileStat, int] | None":
     return FileStat(kind, holder, number, inode, 0), offset
 
 
+def allocated_bytes(path: str, size_bytes: int) -> int:
+    """Return the bytes of a file that have blocks, without blocks behind its end.
+
+    Those that are on disk count, as on filesystems that do not tell where their blocks are.
+    """
+    allocated, position = 0, 0
+    end = -(-size_bytes // _BLOCK_BYTES) * _BLOCK_BYTES
+    with open(path, "rb") as file:
+        while position < size_bytes:
+            request = bytearray(_EXTENTS.size + _MAX_EXTENTS * _EXTENT.size)
+            _EXTENTS.pack_into(request, 0, position, size_bytes - position, _SYNC, _MAX_EXTENTS)
+            try:
+                fcntl.ioctl(file, _FS_IOC_FIEMAP, request)
+            except OSError:
+                return os.fstat(file.fileno()).st_blocks * 512
+            count = struct.unpack_from("=I", request, _COUNT_OFFSET)[0]
+            for number in range(count):
+                start, length = _EXTENT.unpack_from(request, _EXTENTS.size + number * _EXTENT.size)
+                position = start + length
+                allocated += min(position, end) - start
+            if count < _MAX_EXTENTS:
+                break
+    return allocated
+
+
 def is_open(path: str) -> bool:
     """Return whether anything else has a file open: a process, or the kernel for a loop device.
 
@@ -130,6 +164,31 @@ def is_open(path: str) -> bool:
         finally:
             os.close(descriptor)
     return True
+
+
+def opener_of(file: FileStat) -> str:
+    """Return a program of this machine that has a file open or mapped; empty if none is seen.
+
+    A loop device has its file open itself, so no lease tells.
+    """
+    number = os.makedev(*file.device), file.inode
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        for folder in ("/proc/{}/fd".format(pid), "/proc/{}/map_files".format(pid)):
+            try:
+                paths = ["{}/{}".format(folder, name) for name in os.listdir(folder)]
+            except OSError:  # it ended, or is of another user
+                continue
+            if any(_numbers_of(path) == number for path in paths):
+                return "{} (PID {})".format(first_line("/proc/{}/comm".format(pid)), pid)
+    return ""
+
+
+def _numbers_of(link: str) -> "tuple[int, int] | None":
+    try:
+        status = os.stat(link) if os.readlink(link).startswith("/") else None
+    except OSError:
+        status = None
+    return status and (status.st_dev, status.st_ino)
 
 
 def _open_device(path: str, flags: int) -> int:

@@ -70,14 +70,23 @@ def install(data: bytes, sources: "dict[str, str]") -> None:
 
 
 def _store(data: bytes, digest: str) -> str:
-    """Write the program to the cache, unless it is there, and remove old ones."""
+    """Write the program to the user's cache, unless it is there, and remove old ones."""
     folder = os.path.expanduser("~")
     for level in _CACHE.split("/"):
         folder = os.path.join(folder, level)
-        try:
-            os.mkdir(folder, 0o700)
-        except FileExistsError:
-            pass
+        _make_folder(folder)
+    return _store_in(folder, data, digest)
+
+
+def _make_folder(folder: str) -> None:
+    try:
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
+
+
+def _store_in(folder: str, data: bytes, digest: str) -> str:
+    """Write the program to a folder that only this user may write to."""
     name = "agent-" + digest
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -123,7 +132,13 @@ def _remove_unused(name: str, folder: int) -> None:
 
 
 def _store_temporarily() -> str:
-    """Write the program to a new folder of this user; it is read right after, or by a gate."""
+    """Write the program to a temporary folder of this user, where a start or a gate reads it."""
+    folder = os.path.join(tempfile.gettempdir(), "volbench-agent-{}".format(os.geteuid()))
+    try:
+        _make_folder(folder)
+        return _store_in(folder, Program.data, Program.digest)
+    except OSError:  # another user was first
+        pass
     path = os.path.join(tempfile.mkdtemp(prefix="volbench-agent-"), "program")
     with open(path, "wb") as file:
         file.write(Program.data)

@@ -316,10 +316,8 @@ def _sum(diskstats: "list[bytes]", disks: "frozenset[bytes]") -> bytes:
 
 def _dirty_bytes(lines: "list[bytes]") -> float:
     """Return the bytes that are in memory only; 0 if the host does not report them."""
-    kilobytes = [
-        int(line.split()[1]) for line in lines if line.startswith((b"Dirty:", b"Writeback:"))
-    ]
-    return 1024.0 * sum(kilobytes) if len(kilobytes) == 2 else 0.0
+    kib = [int(line.split()[1]) for line in lines if line.startswith((b"Dirty:", b"Writeback:"))]
+    return 1024.0 * sum(kib) if len(kib) == 2 else 0.0
 
 
 def cgroups(controller: str) -> "list[str]":

@@ -27,6 +27,7 @@ _FOLDERS = ("/run/lock", "/tmp")  # noqa: S108 - only guarded folders, and no fi
 _NAME = re.compile(r"(?:disk-|dir-)?[0-9]{1,8}:[0-9]{1,8}(?:-[0-9a-f]{1,16}){0,2}\Z")
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z")
 _MAX_BYTES = 512  # Twice the longest lock: boot id, attachment and key.
+_INITIAL = "4026531836"  # PID namespace that sees all processes (PROC_PID_INIT_INO of the kernel)
 _TRIES = 3  # Of taking a void lock that other campaigns want too.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -43,7 +44,8 @@ class Reservation(typing.NamedTuple):
 
     device: str  # or target that another campaign holds; empty if all are reserved
     holder: str  # of that device, see `take_lock`; nothing after it is locked or recorded
-    shared: "dict[str, list[str]]"  # target to the keys of other campaigns on its disk
+    # target to the other campaigns on its disk: key, user and process, if it ends with one
+    shared: "dict[str, list[str]]"
 
 
 class Places(typing.NamedTuple):
@@ -93,7 +95,8 @@ def reserve(
         folder: work folder of the campaign; see `release_unused`.
         is_attached: whether its runs end with this process, and so do its locks on targets.
     """
-    owner = "~{}.{}".format(os.getpid(), ticks_of(os.getpid())) if is_attached else ""
+    process = os.getpid(), ticks_of(os.getpid()), _pid_namespace("self")
+    owner = "~{}.{}.{}".format(*process) if is_attached else ""
     names, others = places(devices, targets), {}  # type: Places, dict[str, list[str]]
     with _reserving:
         for name, target in names.locks.items():
@@ -220,7 +223,7 @@ def lock_holder(name: str) -> str:
 
 
 def join_disk(name: str, key: str, owner: str = "") -> "list[str]":
-    """Record that a campaign uses a disk, and return the keys of all others that do.
+    """Record that a campaign uses a disk, and return the others that do, with users and processes.
 
     Args:
         name: ``disk-`` with major and minor of the disk, or of a file system without a device.
@@ -233,7 +236,7 @@ def join_disk(name: str, key: str, owner: str = "") -> "list[str]":
         except AgentError as error:
             owner = folder.foreign_owner(mine)
             raise AgentError("refused", owner or "{}: {}".format(mine, error.message)) from error
-        return _users(folder, [name], key)
+        return [folder.described(name, other) for other in _users(folder, [name], key)]
 
 
 def campaigns_beside(key: str) -> "list[str]":
@@ -279,17 +282,35 @@ def _boot(name: str) -> str:
     disk = "/sys/dev/block/" + name
     if not os.path.exists(disk + "/diskseq"):
         disk += "/.."  # of a partition
-    return "{}:{}".format(
-        first_line("/proc/sys/kernel/random/boot_id"), first_line(disk + "/diskseq")
-    )
+    return first_line("/proc/sys/kernel/random/boot_id") + ":" + first_line(disk + "/diskseq")
 
 
 def _is_valid(text: str, name: str) -> bool:
     """Return whether a lock is of this boot and attachment, and its process, if any, is alive."""
     boot, _, owner = text.partition("~")
-    pid, _, ticks = owner.partition(".")
-    is_live = not owner or (pid.isdigit() and str(ticks_of(int(pid))) == ticks)
-    return boot == _boot(name) and is_live
+    return boot == _boot(name) and (not owner or _is_alive(*(owner + "..").split(".")[:3]))
+
+
+def _is_alive(pid: str, ticks: str, namespace: str) -> bool:
+    """Return whether the process of a lock is alive, or may be in a PID namespace out of sight."""
+    own = _pid_namespace("self")
+    if namespace in ("", own):
+        return pid.isdigit() and str(ticks_of(int(pid))) == ticks
+    return own != _INITIAL or any(_pid_namespace(each) == namespace for each in os.listdir("/proc"))
+
+
+def _pid_namespace(process: str) -> str:
+    """Return the number of the PID namespace of a process; empty if there is none."""
+    with contextlib.suppress(OSError):
+        return str(os.stat("/proc/{}/ns/pid".format(process)).st_ino)
+    return ""
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 class _Folder:
@@ -321,11 +342,17 @@ class _Folder:
             return ""
         if uid in (0, os.geteuid()):
             return ""
+        return "{}/{} belongs to user {}".format(self.path, name, _user_name(uid))
+
+    def described(self, disk: str, key: str) -> str:
+        """Return the campaign of a record on a disk, with its user and its process, if known."""
+        name = "volbench-{}.{}".format(disk, key)
+        pid = self.read(name).partition("~")[2].partition(".")[0]
         try:
-            owner = pwd.getpwuid(uid).pw_name
-        except KeyError:
-            owner = str(uid)
-        return "{}/{} belongs to user {}".format(self.path, name, owner)
+            user = " of " + _user_name(os.lstat(name, dir_fd=self.descriptor).st_uid)
+        except OSError:
+            user = ""
+        return key + user + (", PID " + pid if pid else "")
 
     def create(self, name: str, text: str) -> bool:
         """Write a file that appears whole; return False if the name is taken."""

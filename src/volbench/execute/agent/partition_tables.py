@@ -114,11 +114,9 @@ def _mbr(
             yield Region(entry.number, entry.first * _SECTOR, entry.sectors * _SECTOR)
 
 
-def _logical(
-    read: "Callable[[int, int], bytes]", extended: int, size_bytes: int
-) -> "Iterator[Region]":
+def _logical(read: "Callable[[int, int], bytes]", base: int, size_bytes: int) -> "Iterator[Region]":
     """Yield the logical partitions, a chain of tables within the extended partition."""
-    here, seen = extended, set()  # type: int, set[int]
+    here, seen = base, set()  # type: int, set[int]
     while here not in seen and len(seen) < _MAX_LOGICAL:
         seen.add(here)
         following = 0
@@ -130,7 +128,7 @@ def _logical(
             if not kind or not count:
                 continue
             if kind in _EXTENDED:
-                following = extended + first
+                following = base + first
             elif (here + first) * _SECTOR < size_bytes:
                 yield Region(4 + len(seen), (here + first) * _SECTOR, count * _SECTOR)
         if not following:

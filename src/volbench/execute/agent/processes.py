@@ -6,9 +6,8 @@ import time
 import typing
 
 from volbench.execute.agent.block_devices import boot_id
-from volbench.execute.agent.files import OWN_FOLDER, FileIdentity
 from volbench.execute.agent.snapshot import Snapshot
-from volbench.execute.agent.supervisor import was_launched
+from volbench.execute.agent.supervisor import is_supervised, was_launched
 
 # fio ends after SIGINT once its I/O is completed: up to half a minute on a throttled volume.
 # Noticed by: tests/execute/agent/test_snapshot.py::test_processes_are_known_by_their_start
@@ -24,17 +23,11 @@ class ProcessIdentity(typing.NamedTuple):
     boot_id: str
 
 
-class Stray(typing.NamedTuple):
-    """A process of a run that works in a folder."""
-
-    folder: str
-    process: ProcessIdentity
-
-
 class Lifetime(typing.NamedTuple):
     """When a program was started and ended, in ns since 1970.
 
-    0 if that has not happened, or the file system keeps no times of birth.
+    0 if that has not happened, or the file system keeps no times of birth. An end that nothing
+    recorded is that of the last output or sample.
     """
 
     began_ns: int
@@ -76,33 +69,8 @@ def lifetime(control: str, snapshot: "Snapshot | None" = None) -> "Lifetime | No
     start, end = snapshot.stat(control + "/start"), snapshot.stat(control + "/end")
     if start is None or not was_launched(control):
         return None
-    return Lifetime(start.born_ns, 0 if end is None else end.born_ns)
-
-
-def find_strays(folders: "list[str]") -> "list[Stray]":
-    """Return the processes of runs that work in one of some folders.
-
-    Only processes started for a run have `OWN_FOLDER` as their TMPDIR: a user's shell in such a
-    folder is not among them.
-    """
-    snapshot = Snapshot()
-    real_folders = {os.path.realpath(folder): folder for folder in folders}
-    strays = []  # type: list[Stray]
-    for name in snapshot.names("/proc"):
-        if not name.isdigit():
-            continue
-        variables = snapshot.text("/proc/{}/environ".format(name)).split("\0")
-        if "TMPDIR=" + OWN_FOLDER not in variables:
-            continue
-        folder = os.path.realpath("/proc/{}/cwd".format(name))
-        if folder in real_folders:
-            strays.append(Stray(real_folders[folder], identify_process(int(name))))
-    return strays
-
-
-def open_files(pid: int) -> "list[FileIdentity]":
-    """Return the identities of the files that a process holds open."""
-    snapshot = Snapshot()
-    folder = "/proc/{}/fd".format(pid)
-    stats = [snapshot.stat_visible("{}/{}".format(folder, name)) for name in snapshot.names(folder)]
-    return [stat.identity for stat in stats if stat is not None]
+    if end is not None or is_supervised(control):
+        return Lifetime(start.born_ns, 0 if end is None else end.born_ns)
+    written = [control + "/" + name for name in ("state", "out", "samples")]
+    last_ns = max(os.stat(path).st_mtime_ns for path in written if os.path.exists(path))
+    return Lifetime(start.born_ns, last_ns)

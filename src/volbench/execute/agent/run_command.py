@@ -1,8 +1,8 @@
 """Programs that run to their end, each in a session of its own with a time limit."""
 
+import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -10,7 +10,7 @@ import threading
 import typing
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
-from volbench.execute.agent.files import refuse_foreign, search_path
+from volbench.execute.agent.files import search_path
 
 MAX_OUTPUT_BYTES = 64 * 1024 * 1024  # fio prints at most a few MB; a reply has to fit in memory.
 _KILL_PATIENCE_S = 5.0  # In uninterruptible sleep (D state) a process cannot be killed.
@@ -28,14 +28,14 @@ class Output(typing.NamedTuple):
 
 
 def run(
-    argv: "list[str]", timeout_s: float = 60.0, stdin: str = "", cwd: "str | None" = None
+    argv: "list[str]", timeout_s: float = 60.0, stdin: str = "", files: "typing.Sequence[int]" = ()
 ) -> Output:
     """Run a program to completion with LC_ALL=C.
 
-    The group of the program is killed after `timeout_s`.
+    It inherits the descriptors `files`. The group of the program is killed after `timeout_s`.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = spawn(argv, stdout=output, stderr=errors, stdin=stdin, cwd=cwd)
+        process = spawn(argv, stdout=output, stderr=errors, stdin=stdin, files=files)
         with _lock:
             _running.add(process)
         try:
@@ -43,44 +43,24 @@ def run(
         finally:
             kill(process)
             with _lock:
-                _running.discard(process)
+                if process.returncode is not None:  # else it waits for a volume
+                    _running.discard(process)
         if status is None:
             raise AgentError("timeout", "no end in {:g} s".format(timeout_s))
         return Output(status, _content_of(output), _content_of(errors))
 
 
-def run_on_files(
-    argv: "list[str]", texts: "list[str]", base: str = "", timeout_s: float = 60.0
-) -> Output:
-    """Run a program on temporary files, whose paths follow its arguments and which are removed.
-
-    The files are made in a new folder below `base`, or below the system's folder for temporary
-    files.
-    """
-    is_new = bool(base) and not os.path.isdir(base)
-    try:
-        if base:
-            os.makedirs(base, exist_ok=True)
-            refuse_foreign(base)
-        folder = os.path.realpath(tempfile.mkdtemp(prefix="check.", dir=base or None))
-    except OSError as error:
-        where = os.path.realpath(base) if base else tempfile.gettempdir()
-        raise AgentError(
-            "failed", "{} cannot be written: {}".format(where, of_os_error(error).message)
-        ) from error
-    try:
-        paths = [os.path.join(folder, str(number)) for number in range(len(texts))]
-        for path, text in zip(paths, texts):  # noqa: B905 - Python 3.6 knows no strict
-            with open(path, "wb") as file:
-                file.write(text.encode("utf-8", "surrogateescape"))
-        return run([*argv, *paths], timeout_s, cwd=folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if is_new:
-            try:
-                os.rmdir(base)
-            except OSError:  # a work folder was made in it meanwhile
-                pass
+def run_on_files(argv: "list[str]", texts: "list[str]", timeout_s: float = 60.0) -> Output:
+    """Run a program on files without names, whose paths follow its arguments."""
+    with contextlib.ExitStack() as stack:
+        numbers = []
+        for text in texts:
+            file = stack.enter_context(tempfile.TemporaryFile())
+            file.write(text.encode("utf-8", "surrogateescape"))
+            file.flush()
+            numbers.append(file.fileno())
+        paths = ["/proc/self/fd/{}".format(number) for number in numbers]
+        return run([*argv, *paths], timeout_s, files=numbers)
 
 
 def spawn(
@@ -88,7 +68,7 @@ def spawn(
     stdout: "typing.IO[bytes] | int",
     stderr: "typing.IO[bytes] | int",
     stdin: str = "",
-    cwd: "str | None" = None,
+    files: "typing.Sequence[int]" = (),
     extra: "dict[str, str] | None" = None,
 ) -> "subprocess.Popen[bytes]":
     """Start a program in its own session; an error is `missing` if there is no such program."""
@@ -102,7 +82,7 @@ def spawn(
                 stdin=given if stdin else subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                cwd=cwd,
+                pass_fds=files,
                 env=environment,
                 start_new_session=True,
             )

@@ -91,12 +91,10 @@ class Threads:
         self._least_s = min(self._least_s, lag_s)
         return lag_s - self._least_s
 
-    def submit(
-        self, output: Output, number: int, name: str, arguments: "dict[str, object]"
-    ) -> None:
+    def submit(self, output: Output, number: int, name: str, given: "dict[str, object]") -> None:
         """Carry out an operation in a thread of its own."""
         with self._changed:
-            self._work.append((number, name, arguments))
+            self._work.append((number, name, given))
             if self._idle < len(self._work) and self._count < _MAX_THREADS:
                 self._count += 1
                 threading.Thread(target=self._run, args=(output,), daemon=True).start()
@@ -109,14 +107,14 @@ class Threads:
                 while not self._work:
                     self._changed.wait()
                 self._idle -= 1
-                number, name, arguments = self._work.popleft()
-            self._carry_out(output, number, name, arguments)
+                number, name, given = self._work.popleft()
+            self._carry_out(output, number, name, given)
 
     def _carry_out(
-        self, output: Output, number: int, name: str, arguments: "dict[str, object]"
+        self, output: Output, number: int, name: str, given: "dict[str, object]"
     ) -> None:
         try:
-            result = OPERATIONS[name](**arguments)
+            result = OPERATIONS[name](**given)
             if hasattr(result, "send"):
                 for part in result:  # type: ignore[attr-defined]  # a generator
                     if number in self.cancelled:
@@ -125,10 +123,8 @@ class Threads:
                         output.send(number, "part", part)
                 self.cancelled.discard(number)
                 result = None
-        except AgentError as error:
-            output.send(number, "error", [error.kind, error.message])
-        except OSError as error:
-            failure = of_os_error(error)
+        except (AgentError, OSError) as error:
+            failure = error if isinstance(error, AgentError) else of_os_error(error)
             output.send(number, "error", [failure.kind, failure.message])
         except MemoryError:
             reason = "its agent has not enough memory for {}: see ulimit -v there".format(name)
@@ -199,6 +195,8 @@ class RootAgent:
     def _read(self, process: "subprocess.Popen[bytes]") -> None:
         assert process.stdout is not None and process.stderr is not None  # noqa: S101, PT018 - for the type checker
         for line in process.stdout:
+            if not line.startswith(b"{"):
+                continue  # a banner of sudo or PAM
             final = _FINAL.match(line)
             if final:
                 with self._lock:

@@ -148,10 +148,8 @@ def read_content(
         return [Part(node)]
 
 
-def _read_parts(
-    snapshot: Snapshot, devices: Devices, device: BlockDevice, node: str
-) -> "list[Part]":
-    size_bytes = devices.size_bytes(device)
+def _read_parts(snapshot: Snapshot, devices: Devices, disk: BlockDevice, node: str) -> "list[Part]":
+    size_bytes = devices.size_bytes(disk)
     whole = _Region(snapshot, node, 0, size_bytes)
     table = read_table(whole.read, size_bytes)
     first = _examined(whole)
@@ -159,7 +157,7 @@ def _read_parts(
         first = first._replace(table=table.kind)
     scanned = {
         (devices.number_in(partition, "start") or 0) * SECTOR_BYTES: partition
-        for partition in devices.partitions(device)
+        for partition in devices.partitions(disk)
     }
     parts = [first]
     parts += [

@@ -10,7 +10,7 @@ import threading
 from typing import Callable, TypeVar
 
 from volbench.execute.agent import files, held_device, run_command
-from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.files import FileStat
 from volbench.execute.agent.run_command import Output
 
@@ -98,9 +98,9 @@ class Snapshot:
     def _real_path(self, path: str) -> str:
         return files.real_path(path)
 
-    def free_bytes(self, path: str) -> int:
-        """Return the bytes available to unprivileged users on the filesystem of a path."""
-        return files.free_bytes(path)
+    def free_space(self, path: str) -> "tuple[int, int]":
+        """Return bytes and files that unprivileged users can add to the filesystem of a path."""
+        return files.free_space(path)
 
     def which(self, program: str) -> str:
         """Return the absolute path of a program; empty if it is missing."""
@@ -145,9 +145,23 @@ class Snapshot:
         """Return the file that a loop device shows, and its first byte; None if unknown."""
         return held_device.attached_file(node)
 
+    def allocated_bytes(self, path: str, size_bytes: int) -> int:
+        """Return the bytes of a file that have blocks; 0 if it cannot be opened."""
+        try:
+            return held_device.allocated_bytes(path, size_bytes)
+        except OSError:
+            return 0
+
     def is_open(self, path: str) -> bool:
         """Return whether anything else has a file open."""
         return held_device.is_open(path)
+
+    def opener_of(self, file: FileStat) -> str:
+        """Return a program that has a file open or mapped; empty if none is seen."""
+        try:
+            return within(READ_S, held_device.opener_of, file)
+        except OSError as error:
+            raise of_os_error(error) from error
 
 
 def parent_of(path: str) -> str:
@@ -176,14 +190,7 @@ def within(limit_s: float, work: "Callable[..., T]", *arguments: object) -> T:
 
 def _read_device(node: str, offset: int, length: int) -> bytes:
     descriptor = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    parts = []
     try:
-        while length:
-            block = os.pread(descriptor, length, offset)
-            if not block:
-                raise OSError(errno.EIO, "the device is shorter than reported")
-            parts.append(block)
-            offset, length = offset + len(block), length - len(block)
+        return held_device.read_at(descriptor, offset, length)
     finally:
         os.close(descriptor)
-    return b"".join(parts)

@@ -73,7 +73,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     longest_s: float,
     files: "dict[str, str] | None" = None,
     environment: "dict[str, str] | None" = None,
-    hold: "dict[str, object] | None" = None,
+    hold: "list[dict[str, object]] | None" = None,
     gate_s: "float | None" = None,
     sampling: "dict[str, object] | None" = None,
     attached: bool = False,
@@ -86,12 +86,12 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         control: path of the control folder, which is created.
         files: small files to write before.
         environment: secrets; they are in no file and in no argument list.
-        hold: ``node``, ``number``, ``size_bytes``, ``boot_id`` and ``diskseq`` of a block device to
-            hold open, and whether that is ``exclusive``.
+        hold: ``node``, ``number``, ``size_bytes``, ``boot_id`` and ``diskseq`` of each block device
+            to hold open, and whether that is ``exclusive``.
         gate_s: seconds that it may wait at its start gate; None for no gate. fio reaches the gate
             by ``exec_prerun``, any other program is started by it.
         sampling: ``devices``, ``interval_s``, and ``is_tail_followed``: see `Sampler`.
-        attached: whether sampling and the control folder end with this process.
+        attached: whether it ends with this process; its control folder then tells when it did.
         temporary: whether `cwd` is removed when its controller has left it behind.
     """
     # The supervisor works in `cwd`.
@@ -118,7 +118,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         "alive": alive,
         "longest_s": longest_s,
         "environment": environment or {},
-        "hold": hold,
+        "hold": hold or [],
         "gate_s": gate_s,
         "sampling": sampling,
         "attached": [os.getpid(), ticks_of(os.getpid())] if attached else None,
@@ -304,7 +304,8 @@ def main(_arguments: "list[str]") -> None:
         _reply(error.strerror or str(error))
     else:
         os._exit(0)
-    supervisor.leave_if_alone()
+    if supervisor.is_alone:  # nobody else removes it
+        shutil.rmtree(str(order["control"]), ignore_errors=True)
     os._exit(1)
 
 
@@ -344,17 +345,20 @@ class _Supervisor:
         state = {"boot": boot_id(), "supervisor_pid": pid, "supervisor_ticks": ticks_of(pid)}
         self._write_state("state", state)
         errors = self._open(str(self._order["stderr"]))
-        device, refusal = _hold(self._order["hold"])
-        if refusal:
-            os.write(errors, "volbench-hold: {}\n".format(refusal).encode())
-            self._end(NOT_STARTED)
-            _reply("0")
-            return
+        devices = []  # type: list[int]
+        orders = self._order["hold"]
+        for each in orders if isinstance(orders, list) else ():
+            device, refusal = _hold(each)
+            if refusal:
+                os.write(errors, "volbench-hold: {}\n".format(refusal).encode())
+                self._end(NOT_STARTED)
+                _reply("0")
+                return
+            devices.append(device)
         self._start_sampler()
-        self._start(state, errors, device)
-        os.close(errors)
-        if device is not None:
-            os.close(device)
+        self._start(state, errors, devices)
+        for descriptor in [errors, *devices]:
+            os.close(descriptor)
         _reply(str(self._pid))
         self._supervise()
         for pipe in pipes:
@@ -404,7 +408,7 @@ class _Supervisor:
             is_tail_followed=sampling["is_tail_followed"],
         )
 
-    def _start(self, state: "dict[str, object]", errors: int, device: "int | None") -> None:
+    def _start(self, state: "dict[str, object]", errors: int, devices: "list[int]") -> None:
         """Start the program, which waits until its state is recorded."""
         output = self._open(self._path("out"))
         hold_read, hold_write = os.pipe()
@@ -412,7 +416,7 @@ class _Supervisor:
         pid = os.fork()
         if not pid:
             os.close(hold_write)
-            self._become_program(hold_read, error_write, output, errors, device)
+            self._become_program(hold_read, error_write, output, errors, devices)
         for descriptor in (hold_read, error_write, output):
             os.close(descriptor)
         self._pid, self._started_s = pid, time.monotonic()
@@ -433,7 +437,7 @@ class _Supervisor:
             raise AgentError("failed", problem.decode("utf-8", "replace"))
 
     def _become_program(
-        self, hold: int, errors_to: int, output: int, errors: int, device: "int | None"
+        self, hold: int, errors_to: int, output: int, errors: int, devices: "list[int]"
     ) -> None:
         """Turn this child process into the program, once it may start."""
         try:
@@ -446,7 +450,7 @@ class _Supervisor:
             null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
             for number, descriptor in enumerate((null, output, errors)):
                 os.dup2(descriptor, number)
-            if device is not None:
+            for device in devices:
                 os.set_inheritable(device, True)
             cwd = str(self._order["cwd"])
             os.chdir(cwd)
@@ -482,21 +486,20 @@ class _Supervisor:
             left_s = max(0.0, due_s - time.monotonic())
             received = signal.sigtimedwait([signal.SIGTERM, signal.SIGCHLD], left_s)
             self._reap()
+            if self.is_alone:  # no resume can take the program over
+                self._controller, self._sampler = [], None
+                self._longest_s = min(self._longest_s, time.monotonic() - self._started_s)
             self._check_deadline()
-            if self.leave_if_alone():
-                return  # a resume ends the program
             if self._sampler is None:
                 continue
             if received is not None and received.si_signo == signal.SIGTERM and self._has_ended:
                 self._sampler.stop("cut off: stopped by the user")
             self._sampler.take_due()
 
-    def leave_if_alone(self) -> bool:
-        """Remove the control folder if the controller of an attached program is gone."""
-        is_alone = self._controller and ticks_of(self._controller[0]) != self._controller[1]
-        if is_alone:
-            shutil.rmtree(self._control, ignore_errors=True)
-        return bool(is_alone)
+    @property
+    def is_alone(self) -> bool:
+        """Whether the controller of an attached program is gone."""
+        return bool(self._controller) and ticks_of(self._controller[0]) != self._controller[1]
 
     def _reap(self) -> None:
         """Record the end of the program, if it has ended."""
@@ -561,7 +564,7 @@ def _gate_command(patience_s: float, door: str) -> "list[str]":
     return command("gate", str(round(patience_s)), door)
 
 
-def _hold(order: object) -> "tuple[int | None, str]":  # noqa: PLR0911 - one for each check
+def _hold(order: "dict[str, typing.Any]") -> "tuple[int, str]":  # noqa: PLR0911 - one for each check
     """Open the block device that a program works on, and check that it is the planned one.
 
     fio opens devices without O_EXCL, so that it can work while this process holds it.
@@ -570,29 +573,27 @@ def _hold(order: object) -> "tuple[int | None, str]":  # noqa: PLR0911 - one for
         Its descriptor, which the program inherits so that nothing else gets the device's number
         before it ends, and "" or what differs.
     """
-    if not isinstance(order, dict):
-        return None, ""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_EXCL if order["exclusive"] else 0)
     try:
         if not stat.S_ISBLK(os.stat(order["node"]).st_mode):
-            return None, "node "
+            return -1, "node "
         descriptor = os.open(order["node"], flags)
     except OSError:
-        return None, "node "
+        return -1, "node "
     mode = os.fstat(descriptor)
     if not stat.S_ISBLK(mode.st_mode):
-        return None, "node "
+        return -1, "node "
     number = "{}:{}".format(os.major(mode.st_rdev), os.minor(mode.st_rdev))
     if number != order["number"]:
-        return None, "number " + number
+        return -1, "number " + number
     facts = "/sys/dev/block/" + number
     sectors = first_line(facts + "/size")
     if sectors != str(order["size_bytes"] // _SECTOR_BYTES):
-        return None, "size " + sectors
+        return -1, "size " + sectors
     if boot_id() != order["boot_id"]:
-        return None, "boot "
+        return -1, "boot "
     disk = facts + "/.." if os.path.exists(facts + "/partition") else facts
     diskseq = first_line(disk + "/diskseq")
     if diskseq != order["diskseq"]:
-        return None, "diskseq " + diskseq
+        return -1, "diskseq " + diskseq
     return descriptor, ""

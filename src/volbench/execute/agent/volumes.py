@@ -3,18 +3,13 @@
 import os
 import re
 import time
-from typing import NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 from volbench.execute.agent import block_reads
-from volbench.execute.agent.agent_error import AgentError
-from volbench.execute.agent.block_devices import (
-    BlockDevice,
-    DeviceIdentity,
-    Devices,
-    SharedStorage,
-)
+from volbench.execute.agent.block_devices import BlockDevice, DeviceIdentity, Devices, SharedStorage
 from volbench.execute.agent.files import FileIdentity, FileStat, NamedFile
 from volbench.execute.agent.mounts import (
+    LoopFile,
     Mount,
     is_layered,
     mount_numbers,
@@ -46,14 +41,6 @@ class VolumeQuestion(NamedTuple):
     # of a device: ``content``, ``edges`` (digest of its first and last MiB), ``use`` by others;
     # of any volume: ``access``
     details: "tuple[str, ...]" = ()
-
-
-class MountPoint(NamedTuple):
-    """A mounted filesystem."""
-
-    filesystem: str
-    mount_point: str
-    options: str
 
 
 class ParentFolder(NamedTuple):
@@ -117,6 +104,7 @@ class DeviceUse(NamedTuple):
     held_by: "tuple[str, ...]"  # kernel names of devices built on it
     loops: "tuple[str, ...]"  # loop devices on it
     hidden: str  # loop device whose file may be its own under another number; empty for none
+    file_use: str  # what else uses the file of a loop device on which it is; empty for nothing
     members: "tuple[Part, ...]"  # disks of which it is a partition
     exclusive: str  # error of an exclusive open; empty if it is free
     others: "tuple[OtherName, ...]"
@@ -137,9 +125,12 @@ class DescribedDevice(NamedTuple):
     logical_block_bytes: "int | None"
     physical_block_bytes: "int | None"
     write_cache: str
+    link: str
+    link_bytes_per_s: int
     backing: "tuple[str, ...]"
     memory_below: str  # filesystem in memory that holds the file of a loop device; empty for none
-    holes: "tuple[int, int]"  # bytes that the file of a loop device lacks, and free space for them
+    # of each loop device in or below it: bytes that its file lacks, and free space for them where
+    holes: "tuple[tuple[int, int, tuple[int, int]], ...]"
     pin: "DeviceIdentity | None" = None  # where the volume is the device
     named: bool = False  # whether the user named it as a device that may be overwritten
     edges: "str | None" = None  # None where not asked; empty if unreadable
@@ -152,10 +143,9 @@ class DescribedVolume(NamedTuple):
 
     real: str  # path with all symlinks resolved
     stat: "FileStat | None"
-    exists_at_real: bool
     nearest: str  # the path or its nearest existing parent
-    mount: "MountPoint | None"  # of the nearest path; of a device, its newest one
-    free_bytes: int  # at the nearest path
+    mount: "Mount | None"  # of the nearest path; of a device, its newest one
+    space: "tuple[int, int]"  # free bytes at the nearest path, and files that can be made there
     real_mount_point: str  # of the resolved path
     parent: ParentFolder
     # for a path below /dev, names of devices; for a missing path, names beside it, directories
@@ -182,10 +172,6 @@ class DescribedHost(NamedTuple):
     # why dirty pages of a volume were not written back, or empty texts; in the order of the volumes
     flush_problems: "tuple[str, ...]" = ()
     volumes: "tuple[DescribedVolume, ...]" = ()
-    mounts_known: bool = (
-        True  # False where the mount table cannot be read, and nothing else is known
-    )
-    denied: str = ""  # why a volume cannot be examined; then nothing else is known
 
 
 def describe_volumes(
@@ -214,18 +200,9 @@ def describe_volumes(
             left_s = max(0.0, until_s - time.monotonic())
             problems.append(block_reads.flush(each.target, left_s, snapshot))
         snapshot.forget()
+    described = tuple(map(_Describer(snapshot, campaign_dir).describe, questions))
+    free_bytes = tuple(snapshot.free_space(snapshot.nearest(path))[0] for path in space)
     user = _login_user(snapshot, by_sudo=by_sudo)
-    try:
-        if questions:
-            read_mounts(snapshot)
-    except AgentError:
-        return DescribedHost(user, mounts_known=False)
-    describer = _Describer(snapshot, campaign_dir)
-    try:
-        described = tuple(map(describer.describe, questions))
-    except AgentError as error:
-        return DescribedHost(user, denied=error.message)
-    free_bytes = tuple(snapshot.free_bytes(snapshot.nearest(path)) for path in space)
     return DescribedHost(user, free_bytes, tuple(problems), described)
 
 
@@ -248,11 +225,8 @@ class _Describer:
     def describe(self, question: VolumeQuestion) -> DescribedVolume:
         """Return the description of one volume."""
         snapshot, target, details = self._snapshot, question.target, question.details
-        real, stat, nearest = (
-            snapshot.real_path(target),
-            snapshot.stat(target),
-            snapshot.nearest(target),
-        )
+        real, stat = snapshot.real_path(target), snapshot.stat(target)
+        nearest = snapshot.nearest(target)
         parent = parent_of(real)
         missing = next((path for path in question.files if snapshot.stat(path) is None), "")
         is_device = stat is not None and stat.kind == "block"
@@ -262,10 +236,9 @@ class _Describer:
         return DescribedVolume(
             real=real,
             stat=stat,
-            exists_at_real=snapshot.stat(real) is not None,
             nearest=nearest,
-            mount=mount and MountPoint(mount.filesystem, mount.mount_point, mount.options),
-            free_bytes=snapshot.free_bytes(nearest),
+            mount=mount,
+            space=snapshot.free_space(nearest),
             real_mount_point=self._mount_point(real),
             parent=ParentFolder(
                 parent, self._kind(parent), self._mount_point(parent), snapshot.nearest(parent)
@@ -311,9 +284,7 @@ class _Describer:
 
     def _newest_mount(self, number: "tuple[int, int] | None") -> "Mount | None":
         mounts = reversed(read_mounts(self._snapshot))
-        return next(
-            (each for each in mounts if number in mount_numbers(self._snapshot, each)), None
-        )
+        return next((one for one in mounts if number in mount_numbers(self._snapshot, one)), None)
 
     def _folder(self, path: str) -> RequiredFolder:
         """Return the kind of a folder, and path, owner and mode of it and each of its parents."""
@@ -331,31 +302,38 @@ class _Describer:
     def file(self, path: str, allow: "Sequence[str]") -> DescribedFile:
         """Describe a file that a run may use."""
         snapshot = self._snapshot
-        real, stat, link = (
-            snapshot.real_path(path),
-            snapshot.stat(path),
-            snapshot.stat(path, follow=False),
-        )
+        real, stat = snapshot.real_path(path), snapshot.stat(path)
         folder = snapshot.real_path(parent_of(path)).rstrip("/")
         named = any(snapshot.real_path(entry) == real for entry in allow)
-        is_named = named and stat is not None and stat.kind == "file"
-        others = self._other_user(real, stat) if is_named and stat is not None else ""
+        others = ""
+        if named and stat is not None and stat.kind == "file":
+            allocated = snapshot.allocated_bytes(path, stat.size_bytes)
+            stat = stat._replace(allocated_bytes=allocated)
+            others = self._other_user(real, stat)
         return DescribedFile(
             real=real,
             placed=folder + "/" + path.rpartition("/")[2],
             stat=stat,
-            identity=_identity(link),
+            identity=_identity(snapshot.stat(path, follow=False)),
             user="" if stat is None else self._kernel_user(stat) or others,
             named=named,
         )
 
     def _kernel_user(self, file: FileStat) -> str:
-        swaps = ((path, self._snapshot.stat_visible(path)) for path in read_swaps(self._snapshot))
-        users = [("swap " + path, stat) for path, stat in swaps if stat is not None]
-        users += [("loop " + name, loop.stat) for name, loop in self._devices.loops().items()]
-        for user, used in users:
-            if (used.device, used.inode) == (file.device, file.inode):
-                return user
+        swap = self._swap_of(file)
+        if swap:
+            return "swap " + swap
+        for name, loop in self._devices.loops().items():
+            if (loop.stat.device, loop.stat.inode) == (file.device, file.inode):
+                return "loop " + name
+        return ""
+
+    def _swap_of(self, file: FileStat) -> str:
+        """Return the path under which a file is in use as swap; empty if it is not."""
+        for path in read_swaps(self._snapshot):
+            used = self._snapshot.stat_visible(path)
+            if used and (used.device, used.inode) == (file.device, file.inode):
+                return path
         return ""
 
     def _other_user(self, path: str, file: FileStat) -> str:
@@ -374,6 +352,7 @@ class _Describer:
         chosen = _CHOSEN.search(scheduler)
         rotational = devices.attribute(disk, "queue/rotational")
         serial, model = devices.serial_and_model(disk)
+        link, link_bytes_per_s = devices.link(disk)
         return DescribedDevice(
             name=device.name,
             number=device.number,
@@ -387,16 +366,16 @@ class _Describer:
             logical_block_bytes=devices.number_in(disk, "queue/logical_block_size"),
             physical_block_bytes=devices.number_in(disk, "queue/physical_block_size"),
             write_cache=devices.attribute(disk, "queue/write_cache"),
+            link=link if link_bytes_per_s else "",
+            link_bytes_per_s=link_bytes_per_s,
             backing=tuple(lower.name for lower in below),
             memory_below=self._memory_below([device, *below]),
-            holes=self._holes([device, *devices.below(device, through_files=False)]),
+            holes=tuple(self._holes([device, *below])),
         )
 
-    def _device(
-        self, device: BlockDevice, target: str, question: VolumeQuestion
-    ) -> DescribedDevice:
+    def _device(self, device: BlockDevice, target: str, asked: VolumeQuestion) -> DescribedDevice:
         """Return the attributes of a block device, and more if it is the target."""
-        description, details = self._attributes(device), question.details
+        description, details = self._attributes(device), asked.details
         if not target:
             return description
         edges = content = use = None
@@ -408,7 +387,7 @@ class _Describer:
             use = self._use(device, target)
         return description._replace(
             pin=self._devices.identity(device, target),
-            named=self._is_named(device, target, question.allow),
+            named=self._is_named(device, target, asked.allow),
             edges=edges,
             content=content,
             use=use,
@@ -423,18 +402,21 @@ class _Describer:
                 return "{} under {}".format(mount.filesystem, device.name)
         return ""
 
-    def _holes(self, devices: "list[BlockDevice]") -> "tuple[int, int]":
-        """Return the bytes that the file of a loop device lacks, and the free space for them."""
+    def _holes(self, devices: "list[BlockDevice]") -> "Iterator[tuple[int, int, tuple[int, int]]]":
+        """Yield the bytes that the file of each loop device lacks, and where they are to be."""
         for lower in devices:
             loop = self._devices.loops().get(lower.name)
-            if loop is not None and loop.stat.kind == "file":
-                mount = mount_of(self._snapshot, loop.path)
-                if mount is not None and mount.mount_point == loop.path:
-                    break  # a file that is a mount, as of nbdfuse, shares no space
-                holes = loop.stat.size_bytes - loop.stat.allocated_bytes
-                free = self._snapshot.free_bytes(self._snapshot.nearest(loop.path))
-                return max(0, holes), free
-        return 0, 0
+            if loop is None or loop.stat.kind != "file":
+                continue
+            mount = mount_of(self._snapshot, loop.path)
+            if mount is not None and mount.mount_point == loop.path:
+                continue  # a file that is a mount, as of nbdfuse, shares no space
+            size, allocated = self._devices.size_bytes(lower), 0
+            if loop.stat.size_bytes:  # else its name is gone
+                size = loop.stat.size_bytes
+                allocated = self._snapshot.allocated_bytes(loop.path, size)
+            free = self._snapshot.free_space(self._snapshot.nearest(loop.path))[0]
+            yield max(0, size - allocated), free, mount.number if mount else (0, 0)
 
     def _is_named(self, device: BlockDevice, target: str, allow: "Sequence[str]") -> bool:
         """Return whether the user named this device, by its resolved path and its number."""
@@ -475,6 +457,7 @@ class _Describer:
                 if file.stat.kind == "block" and file.stat.rdev in family
             ),
             hidden=next(filter(None, hidden), ""),
+            file_use=next(filter(None, map(self._use_of_file, own)), ""),
             members=tuple(read_whole(snapshot, devices, whole) for whole in shared.wholes),
             exclusive=snapshot.exclusive_error(target),
             others=tuple(
@@ -482,6 +465,15 @@ class _Describer:
                 for other in shared.independent
             ),
         )
+
+    def _use_of_file(self, loop: LoopFile) -> str:
+        """Return what uses the file of a loop device besides loop devices; empty for nothing."""
+        if loop.stat.kind != "file":
+            return ""
+        swap = self._swap_of(loop.stat)
+        program = "" if swap else self._snapshot.opener_of(loop.stat)
+        words = "as swap" if swap else program and "by " + program
+        return words and "{} is in use {}".format(loop.path, words)
 
     def _under(self, path: str) -> "list[BlockDevice]":
         return self._devices.of_path(self._snapshot.nearest(self._snapshot.real_path(path)))

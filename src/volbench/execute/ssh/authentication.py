@@ -171,7 +171,8 @@ def _refused(hop: Hop, keys: _Keys) -> AuthError:
     return AuthError(
         f"authentication failed at {hop.name} ({hop.place}); keys tried: {tried}{notes}",
         hint=f"check with: ssh -p {hop.port} {hop.user}@{hop.address}; "
-        "give `user` and `key` in the inventory, or add the key to your agent",
+        "give `user` and `key` in the inventory, or add the key to your agent; the account may have"
+        " expired there (chage -l)",
     )
 
 

@@ -35,6 +35,7 @@ OPEN_S = 10.0  # Opening a session on an open connection is cheap: a timeout ind
 
 # Without it a cut link hangs for longer than 25 s. Noticed by: tests/fleet/test_ssh_faults.py
 USER_TIMEOUT_S = 15
+_STUCK_S = 10.0  # Of an exchange of keys. Noticed by: test_host_faults.py
 KEEPALIVE_S = 5  # Data for the kernel to miss on an idle link: TCP_USER_TIMEOUT needs some.
 WINDOW_BYTES = 8 * 1024**2  # 2 MiB would limit a link of 1 Gbit/s at 20 ms. Noticed by: no test.
 # Concurrent logins per sshd. The default MaxStartups, 10:30:100, drops connections above ten
@@ -180,7 +181,8 @@ def _verified(
         ) from error
     except (paramiko.SSHException, EOFError, OSError) as error:
         _drop(transport, sock)
-        raise _closed_early(hop, error) from error
+        is_stuck = transport.remote_version and time.monotonic() - begun >= _STUCK_S
+        raise (_stuck(hop) if is_stuck else _closed_early(hop, error)) from error
     except VolbenchError:
         _drop(transport, sock)
         raise
@@ -247,6 +249,16 @@ def _unreachable(hop: Hop, reason: str) -> ConnectError:
     return ConnectError(
         f"{hop.name} cannot be reached at {hop.address} port {hop.port}: {reason}",
         hint="check that the host and its sshd are up, and the network path to it",
+        sent=False,
+    )
+
+
+def _stuck(hop: Hop) -> ConnectError:
+    return ConnectError(
+        f"{hop.name} greets, but the exchange of keys does not end: large packets may be lost on"
+        " the way",
+        hint=f"compare ping -M do -s 1400 {hop.address} with -s 500; lower the MTU of the route, or"
+        " let routers send ICMP",
         sent=False,
     )
 

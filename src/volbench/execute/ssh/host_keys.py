@@ -136,8 +136,7 @@ def _host_pattern(hop: Hop) -> str:
 
 def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(
-        f"{path} cannot be written: {error.strerror}",
-        hint="choose another file with --known-hosts",
+        f"{path} cannot be written: {error.strerror}", hint="choose another file with --known-hosts"
     )
 
 

@@ -113,11 +113,7 @@ class SshStream:
     """Standard input of a program on a host."""
 
     def __init__(
-        self,
-        connection: Connection,
-        channel: paramiko.Channel,
-        on_output: OnOutput,
-        on_end: OnEnd,
+        self, connection: Connection, channel: paramiko.Channel, on_output: OnOutput, on_end: OnEnd
     ) -> None:
         self._connection = connection
         self._channel = channel

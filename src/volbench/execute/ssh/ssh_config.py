@@ -159,8 +159,7 @@ def _config_text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read: {error.strerror}",
-            hint="check its permissions",
+            f"{path} cannot be read: {error.strerror}", hint="check its permissions"
         ) from error
 
 

@@ -187,11 +187,7 @@ def _current_user() -> str:
 
 
 def proxy_argv(command: str, values: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the program and arguments of a ProxyCommand.
-
-    Args:
-        values: placeholder letter to its value: h for the host, p for the port, r for the user.
-    """
+    """Return program and arguments of a ProxyCommand; of %h, %p and %r, the values are given."""
     if _NEEDS_SHELL.search(command):
         raise _unusable(command, "it needs a shell", "put it into a script, and name the script")
     try:

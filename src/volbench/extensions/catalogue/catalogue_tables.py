@@ -13,12 +13,7 @@ from volbench.extensions.catalogue.volume_type import Provision, Rule, Rules, Vo
 from volbench.model.profile.profile_settings import Limits
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
-from volbench.units import (
-    format_capacity,
-    format_count,
-    format_duration,
-    format_rate,
-)
+from volbench.units import format_capacity, format_count, format_duration, format_rate
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.repeat_statistics import Interval
@@ -26,8 +21,8 @@ if TYPE_CHECKING:
 
 HEADINGS = ("type", "title", "sizes", "IOPS", "bandwidth", "burst IOPS", "burst bandwidth")
 _MIB = 1 << 20
+_TOO_FEW = "too few repeats to compare"
 Words = Callable[[float], str]
-
 
 _PRIORITIES = {"type": IDENTITY, "title": 5, "sizes": 4, "IOPS": 1, "bandwidth": 2}
 
@@ -364,7 +359,7 @@ def _front_mark(offer: Offer) -> str:
     """Return the mark of a configuration on the Pareto frontier."""
     if not offer.is_on_front:
         return ""
-    return " (*)" if offer.no_faster_than else " *"
+    return " *" if offer.is_shown_on_front else " (*)"
 
 
 def _range_text(costs: tuple[float, float]) -> str:
@@ -373,14 +368,17 @@ def _range_text(costs: tuple[float, float]) -> str:
 
 
 def _market_notes(market: Market) -> list[str]:
+    are_few = [math.isnan(offer.iops.low) for offer in market.offers]
+    equal = [] if all(are_few) else ["no significant difference in the cost of an I/O"]
+    equal += [_TOO_FEW] if any(are_few) else []
     lines = [
         f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only.",
-        "Equal ranks: no significant difference in the cost of an I/O.",
+        f"Equal ranks: {' or '.join(equal)}.",
     ]
     if any(offer.is_on_front for offer in market.offers):
         lines.append(
             f"* on the Pareto frontier: no configuration has more {market.rate_words} at the same"
-            " cost"
+            " cost; (*) by the point estimate only"
         )
     lines += [
         f"(*) {offer.name} in {offer.workload}: not significantly faster than"
@@ -389,8 +387,10 @@ def _market_notes(market: Market) -> list[str]:
         if offer.no_faster_than
     ]
     if any(offer.asked for offer in market.offers):
-        lines.append("as asked: fio kept the rate that it was asked for, so it has no rank")
-    if any(math.isnan(offer.iops.low) for offer in market.offers):
+        lines.append(
+            "as asked: fio kept the rate or latency that it was asked for, so it has no rank"
+        )
+    if any(are_few):
         lines.append(
             "no interval: fewer than 3 runs, too few to rank a cost above another; measure more"
             " repeats: volbench run --repeat 5"
@@ -405,11 +405,11 @@ def money_text(amount: float) -> str:
     return f"{amount:.2f}" if amount >= 1 or not amount else f"{amount:.3g}"
 
 
-def interval_text(interval: Interval, text: Callable[[float], str], *, ends: bool = True) -> str:
+def interval_text(interval: Interval, text: Callable[[float], str]) -> str:
     """Return an estimate with the ends of its interval where they are known."""
     estimate = text(interval.estimate)
     low, high = text(interval.low), text(interval.high)
-    if not ends or math.isnan(interval.low) or estimate == low == high:
+    if math.isnan(interval.low) or estimate == low == high:
         return estimate
     return f"{estimate} [{low}, {high}]"
 
@@ -418,6 +418,12 @@ def _amount_column(
     name: str, header: str, priority: int, show: Callable[[Offer], str]
 ) -> Column[Offer]:
     return Column(name, show, header=header, priority=priority, is_right=True)
+
+
+def _runs_text(offer: Offer) -> str:
+    counts = {"unsteady": offer.unsteady - offer.unjudged, "steadiness unknown": offer.unjudged}
+    marks = ", ".join(f"{count} {words}" for words, count in counts.items() if count)
+    return f"{offer.runs} ({marks})" if marks else str(offer.runs)
 
 
 def _workload_text(offer: Offer) -> str:
@@ -446,21 +452,20 @@ OFFER_COLUMNS: tuple[Column[Offer], ...] = (
         4,
         lambda o: interval_text(o.cost_per_100_mb_per_s, money_text),
     ),
-    replace(
-        _amount_column(
-            "cost_per_gib",
-            "per GiB",
-            5,
-            lambda o: interval_text(o.cost_per_gib, money_text, ends=False),
-        ),
+    Column(
+        "cost_per_gib",
+        lambda o: money_text(o.cost_per_gib.estimate),
+        header="per GiB",
+        priority=5,
+        is_right=True,
         is_optional=True,
     ),
-    _amount_column(
-        "runs", "", 3, lambda o: f"{o.runs}" + (f" ({o.unsteady} unsteady)" if o.unsteady else "")
-    ),
+    _amount_column("runs", "", 3, _runs_text),
     Column(
         "indistinct",
-        lambda offer: ", ".join(offer.indistinct),
+        lambda offer: (
+            _TOO_FEW if math.isnan(offer.iops.low) and offer.rank else ", ".join(offer.indistinct)
+        ),
         header="not significantly different from",
         priority=3,
         is_folded=True,

@@ -75,7 +75,7 @@ def prices_schema() -> object:
 )
 @flag("--unsteady", "Include runs that did not reach steady state, with their means.")
 @table_options()
-@chart_options("cost against IOPS, with the Pareto frontier,")
+@chart_options("cost against IOPS, with the Pareto frontier")
 def price(
     campaigns: tuple[str | Path, ...],
     file: str | None,

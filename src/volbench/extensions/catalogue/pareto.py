@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -18,7 +19,6 @@ from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.labels import palette
 
 _PANEL_IN = 2.7
-_MAX_NAMED = 2  # Workloads in the answer
 _ROOM = 1.12  # The axes end this far beyond the last point, for its name
 _DOT, _LETTER, _LINE = 0.03, 0.02, 0.05  # Half a point, a letter and a line, as shares of a panel
 
@@ -57,23 +57,35 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
 
 
 def _answer(offers: Sequence[Offer]) -> str:
-    """Return the first of the ranking of each of a few workloads."""
-    firsts = {offer.workload: offer.name for offer in reversed(offers) if not offer.asked}
-    named = [f"{firsts[workload]} for {workload}" for workload in reversed(firsts)]
-    return f"Least cost of an I/O: {listed(named[:_MAX_NAMED])}." if named else "All as asked."
+    """Return which configurations alone are of the first rank, and in how many workloads."""
+    firsts = [offer for offer in offers if offer.rank == 1]
+    counts = Counter(offer.workload for offer in firsts)
+    won = Counter(offer.name for offer in firsts if counts[offer.workload] == 1)
+    total = len(counts)
+    if not won:
+        is_few = any(math.isnan(offer.iops.low) for offer in firsts)
+        why = "too few repeats to compare" if is_few else "no significant difference"
+        return f"Least cost of an I/O: {why}." if firsts else "All as asked."
+    if total in won.values():
+        where = f" in all {total} workloads" if total > 1 else ""
+        return f"Least cost of an I/O: {listed([*won])}{where}."
+    wins = listed([f"{name} in {times}" for name, times in won.items()])
+    return f"Least cost of an I/O: {wins} of {total} workloads."
 
 
 def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
     offers = market.offers
     parts = [
-        "Line and filled: Pareto frontier; hollow: another has as many IOPS for no more money",
+        "Line: Pareto frontier; filled: on it; hollow: another has as many IOPS for no more money",
         _repeats_words(offers),
     ]
-    if unsteady := sum(offer.unsteady for offer in offers):
-        runs = sum(offer.runs for offer in offers)
+    runs, unjudged = sum(offer.runs for offer in offers), sum(offer.unjudged for offer in offers)
+    if unsteady := sum(offer.unsteady for offer in offers) - unjudged:
         parts.append(f"Unsteady runs count with their means: {unsteady} of {runs}")
-    if any(offer.no_faster_than for offer in offers):
-        parts.append("Pale: not significantly faster than a cheaper configuration")
+    if unjudged:
+        parts.append(f"Runs of unknown steadiness count with their means: {unjudged} of {runs}")
+    if any(offer.is_on_front and not offer.is_shown_on_front for offer in offers):
+        parts.append("Pale: on the frontier by the point estimate only")
     if asked := [offer for offer in offers if offer.asked]:
         rates = ", ".join(dict.fromkeys(offer.asked for offer in asked))
         parts.append(f"Not on the line: {len(asked)} as asked ({rates})")
@@ -108,7 +120,8 @@ def _cost_panel(workload: str, offers: Sequence[Offer], market: Market) -> Panel
             "iops_low": [offer.iops.low for offer in offers],
             "iops_high": [offer.iops.high for offer in offers],
             "on_frontier": [offer.is_on_front and not offer.no_faster_than for offer in offers],
-            "_pale": [bool(offer.no_faster_than) for offer in offers],
+            "_filled": [offer.is_shown_on_front for offer in offers],
+            "_pale": [offer.is_on_front and not offer.is_shown_on_front for offer in offers],
         }
     )
     most_x = float(data["monthly"].max()) or 1.0
@@ -124,7 +137,7 @@ def _cost_panel(workload: str, offers: Sequence[Offer], market: Market) -> Panel
 def _points(data: pd.DataFrame) -> Sequence[marks.AnyMark]:
     """Return the frontier as steps, the intervals, and the points: filled, pale or hollow."""
     frontier = data[data["on_frontier"]].sort_values(["monthly", "iops"])
-    on_frontier, pale = data[data["on_frontier"]], data[data["_pale"]]
+    filled, pale = data[data["_filled"]], data[data["_pale"]]
     steps = pd.DataFrame(
         {
             "_x": [*frontier["monthly"], float(data["monthly"].max()) * _ROOM],
@@ -145,9 +158,9 @@ def _points(data: pd.DataFrame) -> Sequence[marks.AnyMark]:
             width=1.2,
             has_caps=False,
         ),
-        marks.Points(_drawn(pale), series="pale", x="_x", y="_y", size=7),
         marks.Points(data, by="family", x="monthly", y="iops", size=7, is_hollow=True),
-        marks.Points(_drawn(on_frontier), by="_family", x="_x", y="_y", size=7),
+        marks.Points(_drawn(pale), series="pale", x="_x", y="_y", size=5),
+        marks.Points(_drawn(filled), by="_family", x="_x", y="_y", size=7),
     )
 
 

@@ -107,11 +107,7 @@ class Price(VolumePrice):
     name: str  # name of the flavor, or of the volume type with its provider
 
     def month(
-        self,
-        *,
-        size_bytes: float = 0.0,
-        iops: float = 0.0,
-        bandwidth_bytes_per_s: float = 0.0,
+        self, *, size_bytes: float = 0.0, iops: float = 0.0, bandwidth_bytes_per_s: float = 0.0
     ) -> float:
         """Return the cost per month, without fees for bursts and for a new volume."""
         fixed = self.monthly

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import pandas as pd
 
+from volbench.analyse.compare.rate_search import asked_of, searches_in
 from volbench.analyse.compare.repeat_statistics import (
     Group,
     Interval,
@@ -44,6 +45,7 @@ class Offer:
     runs: int  # number of runs
     volumes: int  # number of volumes
     unsteady: int  # number of runs not shown to be steady
+    unjudged: int  # number of these without a log over time, which may have been steady
     iops: Interval  # of the steady stretch, or the mean of an unsteady run
     bw_bytes_per_s: Interval  # same
     cost_per_1000_iops: Interval  # of a month
@@ -51,11 +53,16 @@ class Offer:
     cost_per_gib: Interval  # of a month
     # 1 and those that are shown to be cheaper for an I/O; None without a cost, or at an asked rate
     rank: int | None = None
-    # names of configurations whose cost is not significantly different
+    # names of configurations whose cost is not significantly different, by enough repeats
     indistinct: tuple[str, ...] = ()
     is_on_front: bool = False  # whether it is on the Pareto frontier, by the estimates
     # of one on the front, names of cheaper offers that it is not shown to beat
     no_faster_than: tuple[str, ...] = ()
+
+    @property
+    def is_shown_on_front(self) -> bool:
+        """Whether it is on the frontier by more than its point estimate."""
+        return self.is_on_front and not self.no_faster_than and not math.isnan(self.iops.low)
 
 
 @dataclass(frozen=True)
@@ -112,11 +119,15 @@ def market(
     """
     if rows.empty:
         raise InputError("no measured run finished", hint="run the campaign first")
-    known = [name for name in ("flavor", "volume_type") if rows[name].notna().any()] or ["host"]
+    known = [name for name in ("flavor", "volume_type") if rows[name].notna().any()]
+    known = known or [name for name in ("host", "volume") if len(set(rows[name])) > 1] or ["host"]
     of_runs = summary[summary["direction"].ne("sync")].drop_duplicates("run").set_index("run")
     columns = [find_column(name, [*rows.columns, *of_runs.columns]) for name in by] or known
+    summary, within = _at_found_rates(summary)
+    rows = rows[rows["run"].isin(summary["run"])]
     added = [name for name in columns if name not in rows]
     rows = _by_workload(rows.join(of_runs[added], on="run"), summary, columns)
+    rows["workload"] += [f", {within[run]}" if run in within else "" for run in rows["run"]]
     kept = rows if keep_unsteady else rows[rows["steady"]]
     if kept.empty:
         raise InputError(
@@ -126,11 +137,34 @@ def market(
     cells: dict[int, list[_Cell]] = {}
     for _, of_offer in kept.groupby(["cell", *columns], sort=False, dropna=False):
         cells.setdefault(int(of_offer["cell"].iloc[0]), []).append(_Cell(of_offer, columns))
-    remarks = list(notes)
+    remarks = [*notes, *(f"Rates are the highest {bounds}" for bounds in {*within.values()})]
     if len(kept) < len(rows):
         remarks.append(_unsteady_note(rows, kept, columns))
     offers = tuple(offer for of_cell in cells.values() for offer in _ranked_offers(of_cell))
     return Market(offers, currency, tuple(remarks))
+
+
+def _at_found_rates(summary: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Keep, of each search for a rate within a latency, the runs at the rate that was found.
+
+    Returns:
+        The rows, where these runs have no asked rate, and run to the bounds that they kept.
+    """
+    rows = plain_rows(summary[summary["direction"].ne("sync")])
+    within: dict[str, str] = {}
+    tried: set[str] = set()
+    for found in searches_in(rows):
+        trials = [rows[place] for place in found.places]
+        tried.update(str(row["run"]) for row in trials)
+        kept_rate = found.search.kept.asked if found.search.kept else math.nan
+        for row in trials:
+            if (asked_of(row) or math.inf) == kept_rate:
+                within[str(row["run"])] = found.words
+    if not tried:
+        return summary, within
+    known = summary[~summary["run"].isin(tried - within.keys())].copy()
+    known.loc[known["run"].isin(list(within)), "rate_iops"] = None
+    return known, within
 
 
 def _by_workload(rows: pd.DataFrame, summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
@@ -208,17 +242,15 @@ class _Cell:
             workload=str(first["workload"]),
             asked=str(first["asked"]),
             family=", ".join(dict.fromkeys(map(str, rows["family"].dropna()))),
-            monthly=(
-                float(monthly.min(skipna=False)),
-                float(monthly.max(skipna=False)),
-            ),
+            monthly=(float(monthly.min(skipna=False)), float(monthly.max(skipna=False))),
             runs=len(rows),
             volumes=len(set(self._volumes)),
             unsteady=int((~rows["steady"].astype(bool)).sum()),
+            unjudged=int((~rows["judged"].astype(bool)).sum()),
             iops=self._interval("iops"),
             bw_bytes_per_s=self._interval("bw_bytes_per_s"),
-            cost_per_1000_iops=self._interval("cost_per_1000_iops"),
-            cost_per_100_mb_per_s=self._interval("cost_per_100_mb_per_s"),
+            cost_per_1000_iops=self._cost("cost_per_1000_iops", "iops"),
+            cost_per_100_mb_per_s=self._cost("cost_per_100_mb_per_s", "bw_bytes_per_s"),
             cost_per_gib=self._interval("cost_per_gib"),
         )
 
@@ -227,6 +259,13 @@ class _Cell:
         if group is None:
             return Interval(math.nan, math.nan, math.nan)
         return location_interval(group.values, volumes=self._volumes)
+
+    def _cost(self, column: str, rate: str) -> Interval:
+        """Return the cost of a rate, whose estimate is the month over the estimate of the rate."""
+        cost = self._interval(column)
+        paid = float((self.rows[column] * self.rows[rate]).median())
+        each = paid / self._interval(rate).estimate if cost.estimate > 0 else math.nan
+        return replace(cost, low=min(cost.low, each), estimate=each, high=max(cost.high, each))
 
 
 def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
@@ -285,14 +324,11 @@ def _cost_orders(costs: Sequence[Group | None]) -> tuple[list[list[int]], list[l
     """Return the offers shown to be cheaper than each, and those not significantly different."""
     cheaper: list[list[int]] = [[] for _ in costs]
     indistinct: list[list[int]] = [[] for _ in costs]
-    known = [index for index, cost in enumerate(costs) if cost is not None]
-    pairs = list(itertools.combinations(known, 2))
-    ratios = _ratios(costs, pairs)
-    for first, second in pairs:
-        ratio = ratios.get((first, second))
-        if ratio is not None and ratio.high < 1:
+    pairs = itertools.combinations(range(len(costs)), 2)
+    for (first, second), ratio in _ratios(costs, pairs).items():
+        if ratio.high < 1:
             cheaper[first].append(second)
-        elif ratio is not None and ratio.low > 1:
+        elif ratio.low > 1:
             cheaper[second].append(first)
         else:
             indistinct[first].append(second)

@@ -13,13 +13,7 @@ from volbench.analyse.compare.comparability import without_invalid
 from volbench.analyse.frames.job_frames import measured
 from volbench.api.many_campaigns import Dataset
 from volbench.errors import InputError
-from volbench.extensions.catalogue.price_list import (
-    FLAVOR,
-    VOLUME_TYPE,
-    Price,
-    Prices,
-    load_prices,
-)
+from volbench.extensions.catalogue.price_list import FLAVOR, VOLUME_TYPE, Price, Prices, load_prices
 from volbench.extensions.catalogue.price_performance import Market, market
 from volbench.extensions.catalogue.volume_type import GIB
 from volbench.model.campaign.planned_run import Campaign
@@ -31,17 +25,8 @@ from volbench.units import format_capacity, parse_size
 
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
-UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
 
-PERFORMANCE_COLUMNS = (
-    "run",
-    "host",
-    "volume",
-    "steady",
-    "iops",
-    "bw_bytes_per_s",
-)
-_FRAMES = ("summary", "verdicts")
+PERFORMANCE_COLUMNS = ("run", "host", "volume", "steady", "judged", "iops", "bw_bytes_per_s")
 
 
 def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -82,6 +67,7 @@ def _performance(run: str, jobs: pd.DataFrame, verdicts: pd.DataFrame) -> dict[s
         "host": first["host"],
         "volume": first["volume"],
         "steady": steady,
+        "judged": any(key in verdicts.index for key in keys),
         "iops": float(iops.sum()),
         "bw_bytes_per_s": float((iops.to_numpy() * means.fillna(0.0).to_numpy()).sum()),
     }
@@ -114,7 +100,7 @@ def billing_of(
     billing = {}
     for run in campaign.runs:
         labels = campaign.labels_of(run)
-        pinned = run.volume.pin.size_bytes if run.volume.pin else None
+        pinned = run.volume.size_bytes
         billing[prefix + run.id] = Billing(
             flavor=labels.get(FLAVOR, "") or labels.get("machine_type", ""),
             volume_type=labels.get(VOLUME_TYPE, "")
@@ -137,9 +123,8 @@ def priced_runs(
     """Add its billable resources and their cost to each run.
 
     Returns:
-        The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``monthly``, `UNITS`
-        (money a month, NaN where there is no price) and the labels; and sentences about what has
-        no price.
+        The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``monthly`` and costs
+        (money a month, NaN where there is no price) and the labels; and what has no price.
     """
     bill = _Bill(prices, size_bytes)
     added = [bill.row(billing[str(run)]) for run in rows["run"]]
@@ -198,6 +183,13 @@ class _Bill:
         if price.per_gib_month and not size_bytes:
             self._note(f"{price.name} is priced per GiB, and its size is unknown: set --size")
             return price, math.nan
+        declared = billing.limits
+        for what, meter, known in (
+            ("IOPS", price.iops, declared.iops),
+            ("bandwidth", price.bandwidth, declared.bandwidth_bytes_per_s),
+        ):
+            if meter and known is None:
+                self._note(f"{price.name}: provisioned {what} is not counted: declare it in limits")
         return price, price.month(
             size_bytes=size_bytes or 0.0,
             iops=billing.limits.iops or 0.0,
@@ -255,13 +247,18 @@ def priced_market(
     keep_unsteady: bool,
 ) -> Market:
     """Return the configurations of all campaigns, ranked within each workload."""
-    frames = {name: dataset.frame(name) for name in _FRAMES}
+    frames = {name: dataset.frame(name) for name in ("summary", "verdicts")}
     frames["summary"] = dataset.summary(options=True)
     findings = dataset.frame("findings").assign(direction=None)  # a price is of a whole run
     summary, invalid = without_invalid(frames["summary"].assign(side="all runs"), findings)
     if summary.empty and len(frames["summary"]):
         raise InputError(
             f"no price: {'; '.join(invalid)}", hint="volbench check says why and what to do"
+        )
+    if len(summary) and frames["verdicts"].empty and not keep_unsteady:
+        raise InputError(
+            "no run has a log over time, so nothing says whether one was steady",
+            hint="--unsteady counts their means",
         )
     frames["summary"] = summary.drop(columns="side")
     rows, notes = priced_runs(

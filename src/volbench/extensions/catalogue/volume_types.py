@@ -173,30 +173,17 @@ class TypesFile(Document):
         """Yield missing and contradictory parts of a type."""
         at = ("types", name)
         sizes, day = entry.sizes, "add checked: 2026-01-31, the date of the last check"
-        own_burst = entry.burst_iops or entry.burst_bandwidth
+        no_size = not (entry.size_bytes or sizes or entry.tiers)
+        no_limit = not (entry.iops or entry.bandwidth or entry.tiers)
+        idle_burst = entry.burst_s is not None and not (entry.burst_iops or entry.burst_bandwidth)
+        no_range = sizes is not None and sizes.min_bytes > sizes.max_bytes
         checks = (
             (not (entry.checked or self.checked), "has no date", day),
             (not (entry.source or self.source), "has no source", _SOURCE_HINT),
-            (
-                not (entry.size_bytes or sizes or entry.tiers),
-                "has no size",
-                "add sizes: {min: 1g, max: 16t}",
-            ),
-            (
-                not (entry.iops or entry.bandwidth or entry.tiers),
-                "has no limit",
-                "add iops or bandwidth",
-            ),
-            (
-                entry.burst_s is not None and not own_burst,
-                "burst_duration has no effect without burst_iops or burst_bandwidth",
-                "",
-            ),
-            (
-                sizes is not None and sizes.min_bytes > sizes.max_bytes,
-                "its minimum size is above its maximum size",
-                "",
-            ),
+            (no_size, "has no size", "add sizes: {min: 1g, max: 16t}"),
+            (no_limit, "has no limit", "add iops or bandwidth"),
+            (idle_burst, "burst_duration has no effect without burst_iops or burst_bandwidth", ""),
+            (no_range, "its minimum size is above its maximum size", ""),
         )
         yield from (
             Fault(message, hint, at=at, on_key=True) for bad, message, hint in checks if bad

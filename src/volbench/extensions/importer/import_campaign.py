@@ -21,13 +21,7 @@ from typing import Any
 
 from volbench import __version__
 from volbench.api.many_campaigns import Dataset, open_campaign, store_tables
-from volbench.errors import (
-    ArchiveError,
-    InputError,
-    OutputError,
-    Problem,
-    unwritten,
-)
+from volbench.errors import ArchiveError, InputError, OutputError, Problem, unwritten
 from volbench.extensions.importer.log_matching import assign_logs, interval_s
 from volbench.extensions.importer.orphan_logs import draft_orphan_logs
 from volbench.extensions.importer.overlaps import mark_overlaps
@@ -70,6 +64,7 @@ from volbench.store.held_folder import make_private_folder, refuse_foreign
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout
 from volbench.store.worker_processes import NOBODY, Tell
+from volbench.units import counted_noun
 
 PROFILE = "imported"
 _STOPPED = re.compile(r"terminating on signal \d+")
@@ -153,7 +148,7 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
         for name, ios in sum((Counter(job.other_ios) for job in draft.part.jobs), Counter()).items()
     ]
     if draft.beside:
-        notes.append(f"at the same time as {draft.beside} other results")
+        notes.append(f"at the same time as {counted_noun(draft.beside, 'other result')}")
     if draft.output.form != "json":
         notes.append(f"from fio's {draft.output.form} output")
     run = Run(
@@ -369,7 +364,6 @@ def _digest(path: Path) -> str:
 
 
 def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Problem]:
-    """Return remarks on the imported results, each once."""
     remarks = [
         Problem(
             "--labels does not match this path, so its results have no labels",

@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.cli.options import NEW_CAMPAIGN, PATH, examples, flag
-from volbench.cli.output import (
-    default_campaign_folder,
-    note_owner,
-    progress_line,
-    recorded_command,
-)
+from volbench.cli.output import default_campaign_folder, progress_line, recorded_command
 from volbench.errors import quoted
+from volbench.present.factor_words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,12 +99,10 @@ def import_verb(
         store_tables(campaign, processes=cores(), tell=tell)
         lines += campaign.answer
     click.echo("\n".join(lines), err=True)
-    note_owner(into)
     click.echo(str(into))
 
 
 def _report_lines(report: ImportReport) -> list[str]:
-    """Return what was imported, what was not, and why."""
     from volbench.model.campaign.planned_run import RunState
 
     states = [ready.state for ready in report.runs]
@@ -137,13 +131,18 @@ def _by_message(heading: str, problems: Sequence[Problem]) -> list[str]:
         grouped.setdefault(kind, []).append(problem)
     lines = []
     for group in grouped.values():
-        if len(group) <= _LISTED_EACH:
+        is_same = len({problem.message for problem in group}) == 1
+        if len(group) == 1 or (len(group) <= _LISTED_EACH and not is_same):
             lines += [f"{heading}: {problem}" for problem in group]
             continue
         message, hint = group[0].message, group[0].hint
         advice = f" ({hint})" if hint else ""
+        if len(group) <= _LISTED_EACH:
+            paths = listed([str(replace(each, message="", hint="")) for each in group])
+            lines.append(f"{heading}: {paths}: {message}{advice}")
+            continue
         path = replace(group[0], message="", hint="")
-        if len({problem.message for problem in group}) == 1:
+        if is_same:
             lines.append(f"{heading}: {path} and {len(group) - 1} more: {message}{advice}")
         else:
             more = f"{len(group) - 1} more of this kind"

@@ -16,7 +16,7 @@ from volbench.errors import InputError, OutputError, Problem, VolbenchError
 from volbench.extensions.importer.log_matching import UNCLAIMED, FioProcess, opened_log
 from volbench.extensions.importer.run_drafts import Draft, ReportedOptions
 from volbench.extensions.importer.scan_folders import LogFile, ResultFile, ScanResult
-from volbench.fio.logs.log_rows import read_head
+from volbench.fio.logs.log_rows import PLAIN, read_head
 from volbench.fio.logs.log_windows import histogram_columns
 from volbench.fio.results.json_output import parse_version
 from volbench.fio.results.merge_jobs import Part
@@ -28,6 +28,10 @@ _RATES = frozenset({"bw", "iops"})
 # Columns of rows with offset and priority, which fio writes since 3.18 at the earliest. Noticed by:
 # tests/extensions/importer/test_orphan_logs.py::test_latencies_without_a_version_have_no_unit
 _FIO3_COLUMNS = 6
+# Versions that added a column, and how many a line has at most: offset, priority, maximum, issue
+# time. Noticed by: tests/extensions/importer/test_orphan_logs.py
+_MAX_COLUMNS = (((0, 0), 5), ((3, 18), 6), ((3, 37), 7), ((3, 38), 8))
+_PRIORITY_SINCE = (3, 18)
 _HEAD_BYTES = 4096
 _NO_NUMBER = (
     "a log without a number may contain several jobs (per_job_logs=0); if it is of one, name a copy"
@@ -50,7 +54,7 @@ def draft_orphan_logs(
         fio_version: that wrote them, from the user; empty for that of the results, if they agree.
     """
     versions = {output.tool_version for file in scanned.results for output in file.results}
-    known = _parsed_version(fio_version) or (versions.pop() if len(versions) == 1 else "")
+    given, shared = _parsed_version(fio_version), versions.pop() if len(versions) == 1 else ""
     damaged = {PurePosixPath(problem.path).parent for problem in scanned.malformed}
     reasons = {problem.path: problem.message for problem in left}
     groups = _by_number(scanned, reasons)
@@ -62,7 +66,7 @@ def draft_orphan_logs(
         elif not logs[0].job_number:
             reasons |= {log.source.shown: _NO_NUMBER for log in logs}
         else:
-            version, faults = _version_and_faults(logs, known)
+            version, faults = _version_and_faults(logs, given, shared)
             reasons |= faults
             usable = [log for log in logs if not faults[log.source.shown]]
             name = logs[0].prefix or "log"
@@ -93,8 +97,15 @@ def _by_number(
     return groups
 
 
-def _version_and_faults(logs: Sequence[LogFile], known: str) -> tuple[str, dict[str, str]]:
-    """Return the version that wrote the logs of one number, and path to why a log is unusable."""
+def _version_and_faults(
+    logs: Sequence[LogFile], given: str, shared: str
+) -> tuple[str, dict[str, str]]:
+    """Return the version that wrote the logs of one number, and path to why a log is unusable.
+
+    Args:
+        given: by the user.
+        shared: of all results that are imported with them.
+    """
     rows: dict[str, list[list[int]]] = {"clat_hist": [], "": []}
     faults = {}
     for log in logs:
@@ -105,8 +116,11 @@ def _version_and_faults(logs: Sequence[LogFile], known: str) -> tuple[str, dict[
         except VolbenchError as error:
             message = error.message.replace(str(log.source.path), log.source.inside.name)
             faults[log.source.shown] = message
-    version = known
-    if any(len(row) >= _FIO3_COLUMNS for row in rows[""]) or any(map(_has_priority, logs)):
+    has_priority = any(map(_has_priority, logs))
+    if shared and not _writes(shared, rows[""], has_priority=has_priority):
+        shared = ""
+    version = known = given or shared
+    if any(len(row) >= _FIO3_COLUMNS for row in rows[""]) or has_priority:
         version = known or _NEWEST
     elif any(histogram_columns(len(row), fio2=True) for row in rows["clat_hist"]):
         version = known or _FIO2
@@ -114,6 +128,14 @@ def _version_and_faults(logs: Sequence[LogFile], known: str) -> tuple[str, dict[
         if log.kind not in _RATES:
             faults[log.source.shown] = faults[log.source.shown] or _NO_UNIT
     return version or _NEWEST, faults
+
+
+def _writes(version: str, rows: Sequence[Sequence[int]], *, has_priority: bool) -> bool:
+    """Return whether a version of fio writes as many columns as some rows have."""
+    columns = max(map(len, rows), default=_MAX_COLUMNS[0][1]) + has_priority
+    known = parse_version(version)
+    most = max(most for since, most in _MAX_COLUMNS if known >= since)
+    return (known < _PRIORITY_SINCE or columns > len(PLAIN)) and columns <= most
 
 
 def _has_priority(log: LogFile) -> bool:

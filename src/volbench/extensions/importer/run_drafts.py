@@ -30,11 +30,7 @@ from volbench.extensions.importer.run_names import (
     split_repeat,
 )
 from volbench.extensions.importer.scan_folders import ResultFile
-from volbench.extensions.importer.unlike_jobs import (
-    differing_options,
-    is_unlike_group,
-    merge_note,
-)
+from volbench.extensions.importer.unlike_jobs import differing_options, is_unlike_group, merge_note
 from volbench.fio.jobs.job_syntax import is_device, read_value
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.results.embedded_results import started_utc_s
@@ -506,8 +502,10 @@ def _has_siblings(draft: Draft) -> bool:
 
 
 def _repeat_number(text: str, draft: Draft) -> int:
-    """Return the number of a repeat."""
-    digits = re.search(r"\d{1,9}", text)
+    """Return the number of a repeat, of which a letter may stand at the end: a is the first."""
+    digits, letter = re.search(r"\d{1,9}", text), re.search(r"(?<![a-z])[a-z]$", text.lower())
+    if digits is None and letter is not None:
+        return ord(letter.group()) - ord("a") + 1
     if digits is None:
         raise InputError(
             f"--labels: {{repeat}} is {text!r} in {draft.file.source.shown}, which has no number",

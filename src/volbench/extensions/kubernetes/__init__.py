@@ -10,7 +10,7 @@ extension = Extension(
             "Manifests, access rights and storage classes for Kubernetes.",
             group="Set-up",
             after="hosts",
-        ),
+        )
     },
     options={
         "run": "volbench.extensions.kubernetes.pod_options:NEW_PODS",
@@ -18,6 +18,6 @@ extension = Extension(
         "resume": "volbench.extensions.kubernetes.pod_options:REVIVED_PODS",
         "status": "volbench.extensions.kubernetes.pod_options:REMOVED_PODS",
     },
-    listeners=("volbench.extensions.kubernetes.lost_pods:noted_losses",),
+    listeners=("volbench.extensions.kubernetes.pod_options:noted_losses",),
     channels={"pod": "volbench.extensions.kubernetes.pod_executor:open_pods"},
 )

@@ -25,13 +25,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import click
 
-from volbench.errors import (
-    AuthError,
-    ConnectError,
-    InputError,
-    TransportError,
-    VolbenchError,
-)
+from volbench.errors import AuthError, ConnectError, InputError, TransportError, VolbenchError
 from volbench.extras import install_command
 
 if TYPE_CHECKING:
@@ -56,6 +50,7 @@ _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _STREAMS = ("stdin", "stdout", "stderr")
 _JSON = "application/json"
+_ACCESS_REVIEWS = "apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Kind(NamedTuple):
@@ -71,6 +66,7 @@ KINDS = {
     "ClusterRole": Kind("apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "ClusterRoleBinding": Kind("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
     "ConfigMap": Kind("api/v1", "configmaps"),
+    "CSINode": Kind("apis/storage.k8s.io/v1", "csinodes", False),
     "Event": Kind("api/v1", "events"),
     "Job": Kind("apis/batch/v1", "jobs"),
     "Lease": Kind("apis/coordination.k8s.io/v1", "leases"),
@@ -79,13 +75,10 @@ KINDS = {
     "PersistentVolume": Kind("api/v1", "persistentvolumes", False),
     "PersistentVolumeClaim": Kind("api/v1", "persistentvolumeclaims"),
     "Pod": Kind("api/v1", "pods"),
-    "ResourceQuota": Kind("api/v1", "resourcequotas"),
     "Role": Kind("apis/rbac.authorization.k8s.io/v1", "roles"),
     "RoleBinding": Kind("apis/rbac.authorization.k8s.io/v1", "rolebindings"),
     "Secret": Kind("api/v1", "secrets"),
-    "Service": Kind("api/v1", "services"),
     "ServiceAccount": Kind("api/v1", "serviceaccounts"),
-    "StatefulSet": Kind("apis/apps/v1", "statefulsets"),
     "StorageClass": Kind("apis/storage.k8s.io/v1", "storageclasses", False),
     "VolumeSnapshot": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshots"),
     "VolumeSnapshotClass": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshotclasses", False),
@@ -126,6 +119,7 @@ class Cluster:
         self.timeout_s = _TIMEOUT_S  # of a request
         self.patience_s = 0.0  # how long a request is repeated that has failed for a while only
         self.denial_patience_s = 0.0  # the same for denied ones, if that is longer
+        self.outage_s = 0.0  # time in which requests were repeated
         self._clock: tuple[datetime, float] | None = None  # of the server, and monotonic, at once
 
     @property
@@ -147,6 +141,10 @@ class Cluster:
         files = os.environ.get("KUBECONFIG", "")
         where = f"KUBECONFIG={shlex.quote(files)} " if files else ""
         return f"{where}{shlex.join(['volbench', 'k8s', verb, *names])} {self.options}"
+
+    def render_role(self, account: str) -> str:
+        """Return the command that makes a service account with the rights of campaigns."""
+        return f"{self.command('render', '--role', account)} | {self.kubectl('apply', '-f', '-')}"
 
     def kubectl(self, *words: str, is_namespaced: bool = True) -> str:
         """Return a command of kubectl for this cluster."""
@@ -215,7 +213,7 @@ class Cluster:
         if self.read_if_allowed("StorageClass", name) is None:
             raise InputError(
                 f"the cluster has no storage class {name}",
-                hint="list them: kubectl get storageclass; print some: volbench k8s storageclass",
+                hint=f"list them: {self.command('storageclass')}",
             )
 
     def list(self, kind: str, selector: str = "", *, fields: str = "") -> list[Manifest]:
@@ -224,6 +222,11 @@ class Cluster:
         query += [("fieldSelector", fields)] if fields else []
         items: list[Manifest] = self.request("GET", self._path(kind), query=query).get("items", [])
         return items
+
+    def may(self, right: Mapping[str, str]) -> bool:
+        """Return whether the account has a right; its fields: ResourceAttributes of the API."""
+        body = {"spec": {"resourceAttributes": {**right}}}
+        return bool(self.request("POST", _ACCESS_REVIEWS, body=body)["status"]["allowed"])
 
     def patch(self, kind: str, name: str, body: Manifest) -> Manifest:
         """Merge fields into an object and return it."""
@@ -351,7 +354,7 @@ class Cluster:
         begun_s, tries = time.monotonic(), 0
         while True:
             try:
-                return send()
+                answer = send()
             except retried as error:
                 is_denial = isinstance(error, AuthError)
                 limit_s = self.patience_s
@@ -367,6 +370,9 @@ class Cluster:
             except RequestError as error:
                 error.is_repeated = tries > 0
                 raise
+            else:
+                self.outage_s += time.monotonic() - begun_s if tries else 0.0
+                return answer
 
     def _send_once(
         self,
@@ -411,22 +417,24 @@ class Cluster:
         if status == 401:
             return AuthError(
                 f"the cluster rejected the credentials: {reason}",
-                hint="check with: kubectl auth whoami",
+                hint=f"check with: {self.kubectl('auth', 'whoami')}",
             )
         if status == 403 and _DENIED.search(reason):
             return ForbiddenError(
                 f"the cluster denied permission: {reason}",
-                hint="print the permissions that it needs: volbench k8s render --role volbench",
+                hint=f"an administrator grants what it needs: {self.render_role('volbench')}",
             )
         if status == 429 or status >= 500:
             return ConnectError(
                 f"the API server cannot answer now: {reason}",
-                hint="check the cluster: kubectl get --raw /readyz",
+                hint=f"check the cluster: {self.kubectl('get', '--raw', '/readyz')}",
                 sent=method != "GET",
             )
         hint = ""
         if _NO_NAMESPACE.search(reason):
-            hint = "name another one with --namespace; list them: kubectl get namespaces"
+            hint = (
+                f"name another --namespace; see: {self.kubectl('get', 'ns', is_namespaced=False)}"
+            )
         elif "must specify limits" in reason or "must specify requests" in reason:
             hint = "give the pods what the quota counts, such as --pod limit.cpu=4 --pod "
             hint += "limit.memory=8Gi --pod request.cpu=4; a limit that throttles fio is reported"
@@ -442,7 +450,7 @@ class Cluster:
     def _unreachable(self, error: Exception) -> ConnectError:
         return ConnectError(
             f"the API server at {self.address} cannot be reached: {_cause(error)}",
-            hint="check the cluster: kubectl cluster-info",
+            hint=f"check the cluster: {self.kubectl('cluster-info')}",
             sent=False,
         )
 

@@ -31,7 +31,7 @@ from volbench.extensions.kubernetes.pod_settings import (
 )
 from volbench.units import parse_duration
 
-# Leaves room for a pod's number and the hash that a StatefulSet adds: 63. Noticed by:
+# Leaves room for the numbers of a class and a pod: 63. Noticed by:
 # tests/extensions/kubernetes/test_cluster_spec.py
 MAX_CAMPAIGN = 40
 # Twice the 500 clients with which volbench is measured. Noticed by:
@@ -154,7 +154,7 @@ class ClusterSpec:
         "Access mode of the claims. With ReadWriteMany, --replicas N measures one volume from N "
         "pods, each in a folder of its own.",
     )
-    replicas: int = option(  # pods for each storage class; a StatefulSet if there are several
+    replicas: int = option(  # pods for each storage class
         "--replicas",
         default=1,
         type=click.IntRange(1, MAX_REPLICAS),
@@ -237,7 +237,7 @@ class ClusterSpec:
     deadline_s: int = setting(
         "deadline",
         "TIME",
-        "Time after which the cluster terminates a pod; not with --replicas. Default: 1d.",
+        "Time after which the cluster terminates a pod. Default: 1d.",
         parse_deadline,
         default=86400,
     )

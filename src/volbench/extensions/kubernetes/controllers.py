@@ -13,19 +13,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.errors import (
-    ArchiveError,
-    CampaignError,
-    ConnectError,
-    InputError,
-)
+from volbench.errors import ArchiveError, CampaignError, ConnectError, InputError
 from volbench.extensions.kubernetes.api_values import require_label, require_quantity
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
-from volbench.extensions.kubernetes.cluster_spec import (
-    MAX_CAMPAIGN,
-    UNPRIVILEGED_USER,
-    text_option,
-)
+from volbench.extensions.kubernetes.cluster_spec import MAX_CAMPAIGN, UNPRIVILEGED_USER, text_option
 from volbench.extensions.kubernetes.leases import POD_VARIABLE
 from volbench.extensions.kubernetes.manifests import (
     MANAGED_BY,
@@ -193,17 +184,14 @@ def reader_pod(job: Manifest, owner_uid: str) -> Manifest:
         "command": ["sh", "-c", WAIT],
         "volumeMounts": [item for item in program["volumeMounts"] if item["name"] in _READ],
     }
-    content = {
-        **{
-            key: template[key] for key in ("securityContext", "imagePullSecrets") if key in template
-        },
+    volumes = [item for item in template["volumes"] if item["name"] in _READ]
+    secrets = tuple(item["name"] for item in template.get("imagePullSecrets", ()))
+    user = template["securityContext"]["runAsUser"]
+    content = pod_spec(reader, volumes, user=user, secrets=secrets) | {
         "restartPolicy": "Never",
         "activeDeadlineSeconds": 3600,
         "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 5,
-        "containers": [reader],
-        "volumes": [item for item in template["volumes"] if item["name"] in _READ],
     }
     return make_object(
         "Pod",
@@ -227,7 +215,6 @@ class ControllerState:
     name: str  # of its objects
     state: str  # ``waiting``, ``running``, ``finished``, ``failed`` or ``cancelled``
     reason: str  # why it is waiting, or has failed, in the words of the cluster
-    arguments: tuple[str, ...]  # of volbench run
     submitted_utc: str  # when
     ended_utc: str  # empty before
     pod: str  # its last pod; empty before the first
@@ -253,16 +240,11 @@ def submit_controller(cluster: Cluster, spec: ControllerSpec) -> None:
         stack.pop_all()
 
 
-def controllers_on(cluster: Cluster) -> list[ControllerState]:
-    """Return the state of each controller in the namespace, by name."""
-    owners = cluster.list("ConfigMap", CONTROLLER_LABEL)
-    states = [_state_of(cluster, owner) for owner in owners if _is_controller(owner)]
-    return sorted(states, key=lambda state: state.name)
-
-
-def find_controller(cluster: Cluster, name: str) -> ControllerState:
-    """Return the state of a controller."""
-    return _state_of(cluster, _owner_of(cluster, name))
+def controllers_on(cluster: Cluster, name: str = "") -> list[ControllerState]:
+    """Return the state of each controller in the namespace, or of one, by name."""
+    listed = filter(_is_controller, [] if name else cluster.list("ConfigMap", CONTROLLER_LABEL))
+    owners = [_owner_of(cluster, name)] if name else listed
+    return sorted((_state_of(cluster, owner) for owner in owners), key=lambda state: state.name)
 
 
 def _state_of(cluster: Cluster, owner: Manifest) -> ControllerState:
@@ -278,7 +260,6 @@ def _state_of(cluster: Cluster, owner: Manifest) -> ControllerState:
         name,
         state,
         reason,
-        tuple(json.loads(owner["data"][_ARGUMENTS])),
         owner["metadata"]["creationTimestamp"],
         max(ends, default=""),
         pods[-1]["metadata"]["name"] if pods else "",
@@ -348,12 +329,6 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
         _fetch(cluster, name, pods[name], folder)
     finally:
         cluster.delete("Pod", reader, grace_s=0)
-
-
-def remove_controller(cluster: Cluster, name: str) -> None:
-    """Remove a controller with its volume."""
-    owner = _owner_of(cluster, name)
-    cluster.delete("ConfigMap", name, uid=owner["metadata"]["uid"])
 
 
 def _owner_of(cluster: Cluster, name: str) -> Manifest:

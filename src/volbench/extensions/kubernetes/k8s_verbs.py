@@ -46,7 +46,7 @@ _VERBS = {
     "fetch": "Copy the campaign folder of a controller.",
     "reap": "Remove what interrupted campaigns left on a cluster.",
     "lifecycle": "Time the lifecycle of volumes.",
-    "storageclass": "Print storage classes of Azure, AWS and GCP.",
+    "storageclass": "Show storage classes, and what campaigns lack.",
 }
 
 
@@ -67,9 +67,7 @@ def command() -> None:
 @click.command(
     "submit",
     context_settings={"allow_interspersed_args": False},
-    epilog=examples(
-        "volbench k8s submit --controller-image C quick --claim-size 9G --pod image=F",
-    ),
+    epilog=examples("volbench k8s submit --controller-image C quick --claim-size 9G --pod image=F"),
 )
 @click.option(
     "--name", default="", metavar="NAME", help="Name of the controller. Default: by the profile."
@@ -99,10 +97,7 @@ def submit(
     run = parse_run(arguments)
     with address.opened() as cluster:
         check_run(
-            cluster,
-            arguments,
-            account=described["service_account"],
-            secret=described["secret"],
+            cluster, arguments, account=described["service_account"], secret=described["secret"]
         )
         first = next(iter(run["profiles"])).removesuffix(".yaml")
         spec = ControllerSpec(
@@ -144,15 +139,11 @@ def controllers_table(rows: Sequence[Row]) -> Table[Row]:
 @table_options()
 def status(name: str, *, address: ClusterAddress, table_output: TableOutput) -> None:
     """Show the controllers in a cluster, or one of them with its last lines."""
-    from volbench.extensions.kubernetes.controllers import (
-        controllers_on,
-        find_controller,
-        last_lines,
-    )
+    from volbench.extensions.kubernetes.controllers import controllers_on, last_lines
 
     with address.opened() as cluster:
         cluster.require_namespace()
-        controllers = [find_controller(cluster, name)] if name else controllers_on(cluster)
+        controllers = controllers_on(cluster, name)
         lines = last_lines(cluster, controllers[0], count=_LINES) if name else []
     table_output.write(controllers_table([vars(controller) for controller in controllers]))
     for line in lines:
@@ -166,23 +157,19 @@ def status(name: str, *, address: ClusterAddress, table_output: TableOutput) -> 
 @ADDRESS
 def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddress) -> None:
     """Copy the campaign folder of the controller NAME to this machine."""
-    from volbench.extensions.kubernetes.controllers import fetch_campaign, remove_controller
+    from volbench.extensions.kubernetes.controllers import fetch_campaign
 
     folder = output or Path(name)
     with address.opened() as cluster:
         fetch_campaign(cluster, name, folder)
         click.echo(f"campaign folder: {folder}", err=True)
         if remove:
-            remove_controller(cluster, name)
+            cluster.delete("ConfigMap", name)  # which owns the others
             click.echo(f"removed {name} from the namespace {cluster.namespace}", err=True)
 
 
 @click.command(
-    "reap",
-    epilog=examples(
-        "volbench k8s reap --dry-run",
-        "volbench k8s reap NAME --volumes",
-    ),
+    "reap", epilog=examples("volbench k8s reap --dry-run", "volbench k8s reap NAME --volumes")
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @flag("--volumes", "Also remove volumes that --keep left.")
@@ -238,6 +225,7 @@ def _reap(cluster: Cluster, name: str, *, volumes: bool, dry_run: bool, is_named
     epilog=examples(
         "volbench k8s render aks-disk --claim-size 250Gi --pod image=IMAGE",
         "volbench k8s render --role bench | kubectl apply -f -",
+        "volbench k8s render --pod image=IMAGE | kubectl apply -f -",
     ),
 )
 @click.argument("profiles", nargs=-1, metavar="[PROFILE...]", shell_complete=A_PROFILE)
@@ -262,6 +250,8 @@ def render(
 ) -> None:
     """Print the manifests that volbench run --k8s would apply for PROFILEs, for review.
 
+    Without PROFILE, print a pod that says in its log whether --pod image=IMAGE serves.
+
     Do not apply them: without a controller their pods only idle. The campaign name is derived from
     the options; that of a run is unique. Owner references are missing, because they name an object
     that exists.
@@ -271,14 +261,17 @@ def render(
     """
     from volbench.cli.profiles import load_profiles
     from volbench.execute.local import LocalExecutor
-    from volbench.extensions.kubernetes.manifests import access_manifests, objects
+    from volbench.extensions.kubernetes.manifests import access_manifests, image_test, objects
     from volbench.model.document.yaml_text import yaml_documents
 
-    if bool(profiles) == bool(role):
-        raise InputError("name profiles or --role NAME", hint="see: volbench k8s render --help")
+    if profiles and role:
+        raise InputError("PROFILE and --role exclude each other", hint="leave out one of them")
     described["namespace"] = described["namespace"] or "default"
     if role:
         manifests = access_manifests(namespace=described["namespace"], name=role)
+    elif not profiles:
+        described["os_disk"] = True
+        manifests = [image_test(ClusterSpec(campaign="volbench-image", **described))]
     else:
         loaded = load_profiles(LocalExecutor(), profiles, settings=settings, allow_exec=allow_exec)
         names = " ".join(profile.name for profile in loaded)
@@ -292,9 +285,7 @@ def render(
 @click.command(
     "lifecycle",
     cls=VerbCommand,
-    epilog=examples(
-        "volbench k8s lifecycle --storage-class premium --claim-size 4Gi --count 20",
-    ),
+    epilog=examples("volbench k8s lifecycle --storage-class premium --claim-size 4Gi --count 20"),
 )
 @click.option(
     "--count",
@@ -316,20 +307,14 @@ def render(
 @CONTEXT
 @table_options()
 def lifecycle(
-    *,
-    count: int,
-    at_once: int,
-    described: dict[str, Any],
-    context: str,
-    table_output: TableOutput,
+    *, count: int, at_once: int, described: dict[str, Any], context: str, table_output: TableOutput
 ) -> None:
     """Time the lifecycle of new volumes.
 
     Steps: provision, attach, start, first I/O, detach and delete. Each volume gets a claim and a
     pod that writes 4 KiB; all are removed. With --from, volumes are restored or cloned.
     """
-    from volbench.extensions.kubernetes.lifecycle import measure_lives
-    from volbench.extensions.kubernetes.lifecycle_tables import steps_table
+    from volbench.extensions.kubernetes.lifecycle import measure_lives, steps_table
 
     classes = tuple(dict.fromkeys(described.pop("storage_classes")))
     if not classes:
@@ -349,27 +334,28 @@ def lifecycle(
 @click.command(
     "storageclass",
     epilog=examples(
-        "volbench k8s storageclass --list",
-        "volbench k8s storageclass ebs-gp3-retain | kubectl apply -f -",
+        "volbench k8s storageclass", "volbench k8s storageclass ebs-gp3-retain | kubectl apply -f -"
     ),
 )
-@click.argument("names", nargs=-1, metavar="NAME...")
-@flag("--list", "List the storage classes instead.", "is_list")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
+@description("--namespace")
+@CONTEXT
 @table_options()
-def storageclass(names: tuple[str, ...], *, is_list: bool, table_output: TableOutput) -> None:
-    """Print the manifests of the storage classes NAME.
+def storageclass(
+    names: tuple[str, ...], *, described: dict[str, Any], context: str, table_output: TableOutput
+) -> None:
+    """Show the storage classes of the cluster, and what campaigns lack there.
 
-    All have the reclaim policy Retain: a volume stays, and is billed, after its claim is deleted.
+    With NAME, print the manifest of a bundled class of Azure, AWS or Google Cloud instead. All of
+    these are Retain: a volume stays, and is billed, after its claim is deleted.
     """
-    from volbench.extensions.kubernetes.storage_classes import classes_table, read_class
+    from volbench.extensions.kubernetes.storage_classes import FOLDER, classes_table
+    from volbench.plan.bundled_files import read_named
 
-    if bool(names) == is_list:
-        raise InputError(
-            "name storage classes, or use --list", hint="see: volbench k8s storageclass --list"
-        )
-    if is_list:
-        table_output.write(classes_table())
+    if not names:
+        with ClusterAddress(context, described["namespace"]).opened() as cluster:
+            table_output.write(classes_table(cluster, image=described.get("image", "")))
         return
-    text = "---\n".join(read_class(name) for name in names)
+    text = "---\n".join(read_named(name, folder=FOLDER, what="storage class")[0] for name in names)
     with binary_output(table_output.output, default_name="storageclasses.yaml") as sink:
         sink.write(text.encode())

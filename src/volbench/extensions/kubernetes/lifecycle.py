@@ -6,13 +6,16 @@ records have whole seconds only. The first I/O is timed in the pod.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
+from statistics import median
 
 import click
 
@@ -21,24 +24,24 @@ from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
 from volbench.extensions.kubernetes.disks import Disk, record_disks, remaining_disks
 from volbench.extensions.kubernetes.leases import held_lease
-from volbench.extensions.kubernetes.manifests import (
-    CAMPAIGN_LABEL,
-    WAIT,
-    objects,
-    role_paths,
-)
-from volbench.extensions.kubernetes.pod_placement import (
-    check_source,
-    ended_by_sigterm,
-)
+from volbench.extensions.kubernetes.manifests import CAMPAIGN_LABEL, WAIT, objects, role_paths
+from volbench.extensions.kubernetes.pod_placement import check_source, ended_by_sigterm
 from volbench.extensions.kubernetes.pod_status import ready_pods, why_ended
 from volbench.extensions.kubernetes.removal import require_deletion
 from volbench.extensions.kubernetes.resumed_pods import removed_at_end
-from volbench.units import counted_noun
+from volbench.present.formatting import Row, shown
+from volbench.present.tables.table import IDENTITY, Column, Table, quantity
+from volbench.units import counted_noun, format_latency
 
 # Some ten requests a second: an API server takes hundreds. Noticed by:
 # tests/extensions/kubernetes/test_lifecycle.py::test_classes_take_turns
 LOOK_S = 0.1
+_SHOWN = {
+    name: partial(shown, column=f"{name}_s", format_value=format_latency)
+    for name in ("p50", "p99", "max")
+}
+_FEW = 100  # Of fewer volumes the 99th percentile is the slowest: a definition.
+_RESOLUTION = "Steps are seen every 0.1 s; the first I/O is timed in the pod."
 STEPS = ("provision", "attach", "start", "first I/O", "detach", "delete")
 _PRINTED = re.compile(r"^first I/O (\d+\.\d+)$", re.MULTILINE)
 # Writes 4 KiB and waits until they are durable; the start of Python is not part of the time.
@@ -65,6 +68,7 @@ class VolumeLife:
     first_io_s: float | None = None  # duration of the first durable write
     volume: Manifest = field(default_factory=dict)  # its PersistentVolume, as far as it may be read
     node: str = ""
+    outage_s: float = 0.0  # time in which the API server did not answer
 
     def durations_s(self) -> dict[str, float | None]:
         """Return the duration of each step; None for a step that the cluster does not have."""
@@ -140,11 +144,6 @@ class VolumeLife:
         if _name(self.claim) in claims or cluster.read_if_allowed("PersistentVolume", name):
             return False
         return self._note("deleted")
-
-    def raise_reason(self, cluster: Cluster) -> None:
-        """Raise why the pod is not ready; return if it is."""
-        wanted = {self.storage_class: (_name(self.pod), _name(self.claim))}
-        ready_pods(cluster, wanted, timeout_s=0)
 
     def _note(self, event: str) -> bool:
         self.at_s.setdefault(event, time.monotonic())
@@ -230,6 +229,7 @@ def follow_lives(
 ) -> Sequence[Disk]:
     """Let volumes live at the same time, step by step, and return them."""
     disks: Sequence[Disk] = ()
+    before_s = cluster.outage_s
     steps: tuple[tuple[str, Callable[..., None], Callable[..., bool]], ...] = (
         ("first I/O", VolumeLife.create, VolumeLife.has_worked),
         ("detach", VolumeLife.stop, VolumeLife.is_detached),
@@ -248,9 +248,10 @@ def follow_lives(
                 each.require_pod(cluster, pods)
             waiting = [each for each in waiting if not has_ended_now(each, cluster, claims, pods)]
             if waiting and time.monotonic() > end_s:
-                if begin is VolumeLife.create:
-                    waiting[0].raise_reason(cluster)
                 name = _name(waiting[0].claim)
+                if begin is VolumeLife.create:  # raises why the pod is not ready
+                    wanted = {waiting[0].storage_class: (_name(waiting[0].pod), name)}
+                    ready_pods(cluster, wanted, timeout_s=0)
                 conditions = claims.get(name, {}).get("status", {}).get("conditions", ())
                 why = "".join(f": {each['message']}" for each in conditions if "message" in each)
                 raise DeadlineError(
@@ -261,5 +262,48 @@ def follow_lives(
             time.sleep(LOOK_S if waiting else 0)
         if begin is VolumeLife.create:
             disks = record_disks(cluster, campaign, replaces=True)
+    for life in lives:
+        life.outage_s = cluster.outage_s - before_s
     record_disks(cluster, campaign, replaces=True)  # none: all are deleted, or cannot be seen
     return disks
+
+
+def steps_table(lives: Sequence[VolumeLife]) -> Table[Row]:
+    """Return median, 99th percentile and maximum of each step, a row a class and step."""
+    rows: list[Row] = []
+    through = [life for life in lives if life.outage_s]
+    lives = [life for life in lives if not life.outage_s]
+    for name, step, durations_s in _by_step(lives):
+        ranked = sorted(durations_s)
+        rows.append(
+            {
+                "storage_class": name,
+                "step": step,
+                "volumes": len(ranked),
+                "p50_s": median(ranked),
+                "p99_s": ranked[math.ceil(0.99 * len(ranked)) - 1],
+                "max_s": ranked[-1],
+            }
+        )
+    columns: tuple[Column[Row], ...] = (
+        Column("storage_class", header="storage class", priority=IDENTITY),
+        Column("step", priority=IDENTITY),
+        Column("volumes", is_right=True),
+        *(quantity(f"{name}_s", name, show=_SHOWN[name]) for name in _SHOWN),
+    )
+    is_few = any(len(durations_s) < _FEW for _, _, durations_s in _by_step(lives))
+    few = f"Of fewer than {_FEW} volumes, p99 is the slowest." if is_few else ""
+    lost = counted_noun(len(through), "volume") + " left out: the API server did not answer."
+    notes = [note for note in (few, lost if through else "", _RESOLUTION) if note]
+    return Table("lifecycle", columns, rows, notes=notes)
+
+
+def _by_step(lives: Sequence[VolumeLife]) -> list[tuple[str, str, list[float]]]:
+    """Return the durations of each class and step that the cluster has."""
+    found = []
+    for name in dict.fromkeys(sorted(life.storage_class for life in lives)):
+        durations = [life.durations_s() for life in lives if life.storage_class == name]
+        for step in STEPS:
+            known = [seconds for each in durations if (seconds := each[step]) is not None]
+            found += [(name, step, known)] if known else []
+    return found

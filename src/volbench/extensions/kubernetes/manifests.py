@@ -5,7 +5,8 @@ Field names and rules: Kubernetes API reference, versions 1.35 to 1.37.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 from volbench.extensions.kubernetes.api_values import Toleration, require_label
@@ -25,7 +26,7 @@ _CLASS = "volbench.io/storage-class"  # Annotation of pods and claims
 
 # Entries of the object that owns a campaign
 KEEP = "keep"  # whether its volumes stay
-PODS = "pods"  # the manifests of its pods, to make one again
+PODS = "pods"  # the manifest of a pod of each storage class, to make one again
 
 _DATA, _OS, _SCRATCH, _TMP = "data", "os", "scratch", "tmp"
 _POD_NAME = "POD_NAME"  # Environment variable that names the folder of a pod on a shared volume
@@ -47,6 +48,13 @@ WAIT = (
 ENDING_STATUS = 143  # Exit status of what is started in a pod that ends
 _STARTED = f'test ! -e {_ENDING} || exit {ENDING_STATUS}; umask 022; exec "$@"'
 START = ("sh", "-c", _STARTED, "sh")
+_IMAGE_TEST = f"""\
+for name in fio python3 rm touch sleep; do command -v $name >/dev/null || echo "no $name"; done
+python3 -c 'import sys; assert sys.version_info > (3, 6)' &&
+fio --name=test --directory={WORK_MOUNT} --size=1m --output=/dev/null &&
+echo "the image serves: $(fio --version), $(python3 --version), $(uname -m)" && exit
+echo "the image does not serve"; exit 1
+"""
 _API = "rbac.authorization.k8s.io"
 _MADE = ("get", "list", "create", "delete")
 # API group, resources and verbs within the namespace
@@ -57,16 +65,18 @@ _NAMESPACED = (
     ("", ("pods/log",), ("get",)),
     ("", ("events",), ("list",)),
     ("", ("namespaces",), ("get",)),  # a Role applies to the namespace that it belongs to
-    ("apps", ("statefulsets",), ("list", "create", "delete")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
     ("snapshot.storage.k8s.io", ("volumesnapshots",), ("get",)),
     ("batch", ("jobs",), ("get", "create")),  # to submit controllers
 )
 # The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
 _CLUSTER = (
-    ("", ("nodes", "persistentvolumes"), ("get",)),
-    ("storage.k8s.io", ("storageclasses", "volumeattachments"), ("get",)),
+    ("", ("nodes",), ("get", "list")),
+    ("", ("persistentvolumes",), ("get",)),
+    ("storage.k8s.io", ("storageclasses", "csinodes"), ("get", "list")),
+    ("storage.k8s.io", ("volumeattachments",), ("get",)),
     ("snapshot.storage.k8s.io", ("volumesnapshotcontents",), ("get",)),
+    ("snapshot.storage.k8s.io", ("volumesnapshotclasses",), ("list",)),
 )
 
 
@@ -78,12 +88,13 @@ def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
     name, labels = spec.campaign, campaign_labels(spec.campaign)
     manifests = [make_object("ConfigMap", name, namespace=spec.namespace, labels=labels)]
     for index in range(len(spec.volumes)):
-        if spec.source is VolumeSource.CLAIM and (spec.replicas == 1 or spec.is_shared):
-            # without an owner it is kept
-            claim = _owned(spec, "PersistentVolumeClaim", index, "" if spec.keep else owner_uid)
-            manifests.append(claim | {"spec": _claim_spec(spec, index)})
-        made = _stateful_set if spec.replicas > 1 else _pod
-        manifests.append(made(spec, index, owner_uid))
+        names = _pod_names(spec, index)
+        for claim in dict.fromkeys(_claim_name(spec, index, name) for name in names):
+            if spec.source is VolumeSource.CLAIM:  # without an owner it is kept
+                owner = "" if spec.keep else owner_uid
+                made = _owned(spec, "PersistentVolumeClaim", (index, claim), owner)
+                manifests.append(made | {"spec": _claim_spec(spec, index)})
+        manifests += [_pod(spec, index, name, owner_uid) for name in names]
     return manifests
 
 
@@ -120,71 +131,36 @@ def owner_reference(name: str, uid: str) -> Manifest:
     return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
 
 
-def _owned(spec: ClusterSpec, kind: str, index: int, owner_uid: str) -> Manifest:
+def _owned(spec: ClusterSpec, kind: str, place: tuple[int, str], owner_uid: str) -> Manifest:
+    """Return an object of a storage class, by the place of the class and its own name."""
+    index, name = place
     return make_object(
         kind,
-        workload_name(spec, index),
+        name,
         namespace=spec.namespace,
         owner=(spec.campaign, owner_uid),
-        **_described(spec, index),
+        labels=campaign_labels(spec.campaign) | {WORKLOAD_LABEL: _workload_name(spec, index)},
+        annotations={_CLASS: spec.volumes[index] or spec.unnamed_class},
     )
 
 
-def _described(
-    spec: ClusterSpec, index: int, annotations: Mapping[str, str] | None = None
-) -> dict[str, dict[str, str]]:
-    """Return the labels and annotations of what belongs to a storage class."""
-    storage_class = spec.volumes[index] or spec.unnamed_class
-    return {
-        "labels": campaign_labels(spec.campaign) | {WORKLOAD_LABEL: workload_name(spec, index)},
-        "annotations": {_CLASS: storage_class, **(annotations or {})},
-    }
-
-
-def _pod(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
-    """Return the pod of one storage class; the cluster never starts it twice."""
-    content: Manifest = {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline_s}
-    pod = _owned(spec, "Pod", index, owner_uid) | {"spec": content | _pod_spec(spec, index)}
+def _pod(spec: ClusterSpec, index: int, name: str, owner_uid: str) -> Manifest:
+    """Return a pod of one storage class; the cluster never starts it twice."""
+    content = {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline_s}
+    content |= _pod_spec(spec, _claim_name(spec, index, name))
+    if spec.topology_key and spec.replicas > 1:
+        constraint = {
+            "maxSkew": 1,
+            "topologyKey": spec.topology_key,
+            "whenUnsatisfiable": "DoNotSchedule",
+            # Without it, a node that takes no pods counts as one with the fewest.
+            "nodeTaintsPolicy": "Honor",
+            "labelSelector": {"matchLabels": {WORKLOAD_LABEL: _workload_name(spec, index)}},
+        }
+        content["topologySpreadConstraints"] = [constraint]
+    pod = _owned(spec, "Pod", (index, name), owner_uid) | {"spec": content}
     pod["metadata"]["annotations"] |= _NO_EVICTION
     return pod
-
-
-def _stateful_set(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
-    """Return the StatefulSet of one storage class, whose pods have a volume each.
-
-    It starts its pods together and replaces none by itself. The API refuses a deadline and
-    ``restartPolicy: Never`` in it.
-    """
-    selector = {"matchLabels": {WORKLOAD_LABEL: workload_name(spec, index)}}
-    pod_spec = _pod_spec(spec, index)
-    if spec.topology_key:
-        pod_spec["topologySpreadConstraints"] = [
-            {
-                "maxSkew": 1,
-                "topologyKey": spec.topology_key,
-                "whenUnsatisfiable": "DoNotSchedule",
-                # Without it, a node that takes no pods counts as one with the fewest.
-                "nodeTaintsPolicy": "Honor",
-                "labelSelector": selector,
-            }
-        ]
-    content: Manifest = {
-        "replicas": spec.replicas,
-        "serviceName": workload_name(spec, index),
-        "podManagementPolicy": "Parallel",
-        "updateStrategy": {"type": "OnDelete"},
-        "selector": selector,
-        "template": {"metadata": _described(spec, index, _NO_EVICTION), "spec": pod_spec},
-    }
-    if spec.source is VolumeSource.CLAIM and not spec.is_shared:
-        metadata = {"name": _DATA, **_described(spec, index)}
-        template = {"metadata": metadata, "spec": _claim_spec(spec, index)}
-        content["volumeClaimTemplates"] = [template]
-        content["persistentVolumeClaimRetentionPolicy"] = {
-            "whenDeleted": "Retain" if spec.keep else "Delete",
-            "whenScaled": "Retain",
-        }
-    return _owned(spec, "StatefulSet", index, owner_uid) | {"spec": content}
 
 
 class PlannedPod(NamedTuple):
@@ -205,21 +181,25 @@ def planned_pods(spec: ClusterSpec) -> list[PlannedPod]:
     pods = []
     takes_turns = len(spec.volumes) > 1
     for index, storage_class in enumerate(spec.volumes):
-        base = workload_name(spec, index)
-        names = [f"{base}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [base]
         turn = index + 1 if takes_turns else 0
-        claims = spec.claims[index : index + 1] or [_claim_name(spec, name) for name in names]
-        own_pods = zip(names, claims, strict=True)
-        pods += [PlannedPod(name, storage_class, claim, turn) for name, claim in own_pods]
+        pods += [
+            PlannedPod(name, storage_class, _claim_name(spec, index, name), turn)
+            for name in _pod_names(spec, index)
+        ]
     return pods
 
 
-def _claim_name(spec: ClusterSpec, pod_name: str) -> str:
+def _pod_names(spec: ClusterSpec, index: int) -> list[str]:
+    base = _workload_name(spec, index)
+    return [f"{base}-{number}" for number in range(spec.replicas)] if spec.replicas > 1 else [base]
+
+
+def _claim_name(spec: ClusterSpec, index: int, pod_name: str) -> str:
     if spec.source is VolumeSource.NODE:
         return ""
-    if spec.is_shared:
-        return pod_name.rpartition("-")[0]
-    return f"{_DATA}-{pod_name}" if spec.replicas > 1 else pod_name
+    if spec.source is VolumeSource.EXISTING:
+        return spec.claims[index]
+    return _workload_name(spec, index) if spec.is_shared else pod_name
 
 
 def role_paths(spec: ClusterSpec) -> dict[str, str]:
@@ -240,8 +220,8 @@ def campaign_selector(campaign: str) -> str:
     return ",".join(f"{label}={text}" for label, text in campaign_labels(campaign).items())
 
 
-def workload_name(spec: ClusterSpec, index: int) -> str:
-    """Return the name of the pod or StatefulSet of one storage class, and of its claim."""
+def _workload_name(spec: ClusterSpec, index: int) -> str:
+    """Return what the names of the pods and claims of one storage class begin with."""
     return f"{spec.campaign}-{index}"
 
 
@@ -261,9 +241,9 @@ def claim_spec(size: str, storage_class: str, **more: object) -> Manifest:
     return content | ({"storageClassName": storage_class} if storage_class else {})
 
 
-def _pod_spec(spec: ClusterSpec, index: int) -> Manifest:
+def _pod_spec(spec: ClusterSpec, claim: str) -> Manifest:
     container, secrets = _container(spec), spec.image_pull_secrets
-    content = pod_spec(container, _volumes(spec, index), user=spec.user, secrets=secrets)
+    content = pod_spec(container, _volumes(spec, claim), user=spec.user, secrets=secrets)
     content |= {"terminationGracePeriodSeconds": 5, "automountServiceAccountToken": False}
     if spec.claims:  # fsGroup would change the group of all files of somebody else
         for name in ("fsGroup", "fsGroupChangePolicy"):
@@ -361,18 +341,31 @@ def _container(spec: ClusterSpec) -> Manifest:
     return content
 
 
-def _volumes(spec: ClusterSpec, index: int) -> list[Manifest]:
+def _volumes(spec: ClusterSpec, claim: str) -> list[Manifest]:
     volumes: list[Manifest] = [{"name": name, "emptyDir": {}} for name in (_SCRATCH, _TMP)]
-    if spec.source is VolumeSource.CLAIM and (spec.replicas == 1 or spec.is_shared):
-        claimed = {"claimName": workload_name(spec, index)}
-        volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
-    elif spec.source is VolumeSource.EXISTING:
-        claimed = {"claimName": spec.claims[index]}
-        volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
+    if claim:
+        volumes.append({"name": _DATA, "persistentVolumeClaim": {"claimName": claim}})
     if spec.needs_os or spec.os_disk:
         limit = {"sizeLimit": spec.size} if spec.os_disk and spec.size else {}
         volumes.append({"name": _OS, "emptyDir": limit})
     return volumes
+
+
+def image_test(spec: ClusterSpec) -> Manifest:
+    """Return a pod that says whether its image serves; its volume is the disk of the node."""
+    *_, pod = objects(spec)
+    pod["spec"]["containers"][0]["command"] = ["sh", "-c", _IMAGE_TEST]
+    return pod
+
+
+def rights(namespace: str) -> Iterator[dict[str, str]]:
+    """Yield the access rights that campaigns need, as the API describes them."""
+    for place, table in ((namespace, _NAMESPACED), ("", _CLUSTER)):
+        for group, resources, verbs in table:
+            for resource, verb in product(resources, verbs):
+                name, _, part = resource.partition("/")
+                what = {"group": group, "resource": name, "subresource": part}
+                yield {**what, "verb": verb, "namespace": place}
 
 
 def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest]:

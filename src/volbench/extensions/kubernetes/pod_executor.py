@@ -17,11 +17,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from selectors import EVENT_READ, DefaultSelector
 from socket import SHUT_RDWR, socket, socketpair
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from volbench.errors import ConnectError, InputError, TransportError, VolbenchError, quoted
 from volbench.execute.agent.facts import Survey
@@ -34,12 +34,7 @@ from volbench.execute.channels import (
     connection_lost,
 )
 from volbench.execute.protocol import ClockReading
-from volbench.extensions.kubernetes.cluster import (
-    DENIAL_S,
-    Cluster,
-    missing_client,
-    open_cluster,
-)
+from volbench.extensions.kubernetes.cluster import DENIAL_S, Cluster, missing_client, open_cluster
 from volbench.extensions.kubernetes.leases import LeaseLocks
 from volbench.extensions.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
 from volbench.extensions.kubernetes.pod import Pod, require_pod
@@ -352,20 +347,12 @@ class PodExecutor(AgentExecutor):
         return answer._replace(machine_id=self._pod.machine or self._pod.node), readings
 
 
-class PodConnections:
+class PodConnections(ExitStack[None]):
     """Connections to the clusters of several pods, opened when used and closed at the end."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._clusters: dict[tuple[str, str], Cluster] = {}
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        """Close all connections."""
-        for cluster in self._clusters.values():
-            cluster.close()
 
     def cluster(self, pod: Pod) -> Cluster:
         """Return the connection to the cluster of a pod."""
@@ -373,6 +360,7 @@ class PodConnections:
         if key not in self._clusters:
             self._clusters[key] = open_cluster(context=pod.context, namespace=pod.namespace)
             self._clusters[key].denial_patience_s = DENIAL_S
+            self.callback(self._clusters[key].close)
         return self._clusters[key]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -18,6 +19,13 @@ _PROVISIONER = "pv.kubernetes.io/provisioned-by"  # Absent where an administrato
 _MACHINE_TYPE = "node.kubernetes.io/instance-type"
 
 
+def container_limits(pod: Manifest) -> Mapping[str, str]:
+    """Return the limits of the only container of a pod, by resource."""
+    (container,) = pod["spec"].get("containers") or [Manifest()]
+    limits: Mapping[str, str] = container.get("resources", {}).get("limits", {})
+    return limits
+
+
 class PodFacts:
     """Facts of pods; each node, volume and class is read once."""
 
@@ -30,11 +38,8 @@ class PodFacts:
 
         ``storage_class`` and ``volume_size``, a quantity, are among them.
         """
-        limits = [
-            each.get("resources", {}).get("limits", {}).get("ephemeral-storage", "")
-            for each in pod["spec"].get("containers", ())
-        ]
-        own = {"ephemeral_limit_bytes": sum(map(quantity_bytes, limits)) or None}
+        limit = container_limits(pod).get("ephemeral-storage", "")
+        own = {"ephemeral_limit_bytes": quantity_bytes(limit) or None}
         return own | self._of_node(pod["spec"].get("nodeName", "")) | self._of_claim(claim)
 
     def _of_node(self, name: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +25,13 @@ from volbench.extensions.kubernetes.pod_settings import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
     from volbench.model.campaign.host import Host
+    from volbench.store.layout import Layout
+
 _CONTEXT = click.option(
     "--context",
     default="",
@@ -162,6 +164,19 @@ class PodHosts(Addition):
         from volbench.extensions.kubernetes.removal import removed_pods
 
         return removed_pods(hosts, root, planned=planned)
+
+
+@contextmanager
+def noted_losses(layout: Layout, hosts: Sequence[Host]) -> Iterator[None]:
+    """Record the runs that are lost with their pods when an error ends the campaign."""
+    try:
+        yield
+    except BaseException as error:
+        if any(host.kind == KIND for host in hosts):
+            from volbench.extensions.kubernetes.resumed_pods import record_losses
+
+            record_losses(hosts, layout.root, error)
+        raise
 
 
 _TIMEOUT = click.option(

@@ -8,7 +8,7 @@ import random
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +39,7 @@ from volbench.extensions.kubernetes.manifests import (
     DATA_DEVICE,
     KEEP,
     PODS,
+    WORKLOAD_LABEL,
     PlannedPod,
     objects,
     planned_pods,
@@ -46,9 +47,10 @@ from volbench.extensions.kubernetes.manifests import (
 )
 from volbench.extensions.kubernetes.pod import Pod, require_pod
 from volbench.extensions.kubernetes.pod_executor import allow_connections
-from volbench.extensions.kubernetes.pod_facts import PodFacts
+from volbench.extensions.kubernetes.pod_facts import PodFacts, container_limits
 from volbench.extensions.kubernetes.pod_status import has_ended, ready_pods
 from volbench.extensions.kubernetes.resumed_pods import removed_at_end
+from volbench.extensions.kubernetes.storage_classes import ALL, measured_classes
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
 from volbench.plan.expansion.estimate import estimate
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress, Manifest
 
 # Annotation of a VolumeSnapshotContent that lets restored volumes have another mode
+_MORE_CPU = "if that throttles fio: --pod limit.cpu=8, or a namespace without it"
 _MODE_CHANGE = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
 
 
@@ -87,7 +90,7 @@ class PodPlacement:
             refuse_used(request.into)
             cluster = stack.enter_context(self.address.opened())
             spec = self._checked_spec(request, cluster)
-            request = _on_pods(request, spec)
+            asked, request = request, _on_pods(request, spec, host_names(spec))
             prepared = _plan_without_pods(spec, request)
             if not yes and prepared.estimate.is_long and sys.stdin.isatty():
                 confirm_length(prepared, yes=False)
@@ -98,7 +101,8 @@ class PodPlacement:
             stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
             create_objects(cluster, spec)
             click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
-            hosts = wait_for_hosts(cluster, spec)
+            hosts = wait_for_hosts(cluster, spec, is_partial=ALL in self.spec.storage_classes)
+            request = _on_pods(asked, spec, [host.name for host in hosts])
             record_disks(cluster, name)
             with connect(hosts, HostKeyPolicy()) as connected:
                 on_every_host(connected, lambda host: check_mounts(host.executor, host.host))
@@ -108,7 +112,7 @@ class PodPlacement:
         """Print the plan of a campaign, whose objects are checked by the cluster."""
         with self.address.opened() as cluster:
             spec = self._checked_spec(request, cluster)
-        request = _on_pods(request, spec)
+        request = _on_pods(request, spec, host_names(spec))
         prepared = _plan_without_pods(spec, request)
         check_consent(spec, prepared.campaign, request.terms.consent)
         show_plan(prepared, table_output)
@@ -120,7 +124,8 @@ class PodPlacement:
                 "--on and --k8s exclude each other: pods get volumes of their own",
                 hint="leave out one of them",
             )
-        classes, claims = list(self.spec.storage_classes), list(dict.fromkeys(self.spec.claims))
+        classes = [*measured_classes(cluster, self.spec.storage_classes)]
+        claims = list(dict.fromkeys(self.spec.claims))
         seed = root_seed(request.profiles, request.terms)
         for volumes in (classes, claims):
             random.Random(seed).shuffle(volumes)  # noqa: S311 - an order, no secret
@@ -136,7 +141,7 @@ class PodPlacement:
             cluster.require_storage_class(name)
         check_source(cluster, spec)
         allow_connections(len(planned_pods(spec)))
-        for manifest in objects(spec):
+        for manifest in objects(replace(spec, replicas=1)):  # those of others are like them
             cluster.create(manifest, dry_run=True)
         return spec
 
@@ -224,14 +229,13 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
             )
 
 
-def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
-    """Return a request whose consent holds on every pod."""
+def _on_pods(request: CampaignRequest, spec: ClusterSpec, names: Sequence[str]) -> CampaignRequest:
+    """Return a request whose consent holds on the pods that are the hosts of these names."""
     given = request.terms.consent.allow_destroy
     if spec.claims:  # each is allowed by its name, which the option takes for that of a file
         claims = {str(Path(name).absolute()): f"{name}:{DATA_DEVICE}" for name in spec.claims}
         consent = [claims.get(entry, entry) for entry in given]
     else:
-        names = host_names(spec)
         consent = [
             entry if ":" in entry else f"{name}:{entry}" for entry in given for name in names
         ]
@@ -318,11 +322,17 @@ def ended_by_sigterm(message: str) -> Iterator[None]:
 def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
     """Create all objects of a campaign; see `removal.remove_campaign`."""
     owner, *_ = objects(spec)
-    pods = [manifest for manifest in objects(spec) if manifest["kind"] == "Pod"]
-    owner["data"] = {KEEP: json.dumps(spec.keep), PODS: json.dumps(pods)}
-    created = cluster.create(owner)
-    for manifest in objects(spec, owner_uid=created["metadata"]["uid"])[1:]:
-        cluster.create(manifest)
+    of_class = {pod["metadata"]["labels"][WORKLOAD_LABEL]: pod for pod in _of_kind(spec, "Pod")}
+    owner["data"] = {KEEP: json.dumps(spec.keep), PODS: json.dumps([*of_class.values()])}
+    uid = cluster.create(owner)["metadata"]["uid"]
+    for kind in ("PersistentVolumeClaim", "Pod"):
+        for made in on_each(_of_kind(spec, kind, uid), cluster.create):
+            if isinstance(made, VolbenchError):
+                raise made
+
+
+def _of_kind(spec: ClusterSpec, kind: str, owner_uid: str = "") -> list[Manifest]:
+    return [each for each in objects(spec, owner_uid=owner_uid) if each["kind"] == kind]
 
 
 def host_names(spec: ClusterSpec) -> list[str]:
@@ -341,12 +351,16 @@ def host_names(spec: ClusterSpec) -> list[str]:
     return names
 
 
-def wait_for_hosts(cluster: Cluster, spec: ClusterSpec) -> list[Host]:
-    """Wait until all pods of a campaign are ready, and return them as hosts."""
+def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, is_partial: bool = False) -> list[Host]:
+    """Wait until the pods of a campaign are ready, and return them as hosts; see `ready_pods`."""
     planned = dict(zip(host_names(spec), planned_pods(spec), strict=True))
     wanted = {name: (pod.name, pod.claim) for name, pod in planned.items()}
-    ready = ready_pods(cluster, wanted, timeout_s=spec.timeout_s)
+    ready = ready_pods(cluster, wanted, timeout_s=spec.timeout_s, is_partial=is_partial)
     facts = PodFacts(cluster)
+    for name, pod in ready.items():
+        limit = container_limits(pod).get("cpu")
+        if limit and "cpu" not in spec.limits:
+            click.echo(f"{name}: a LimitRange limits the pod to {limit} CPU; {_MORE_CPU}", err=True)
 
     def host_of(item: tuple[str, PlannedPod]) -> Host:
         name, pod = item
@@ -381,7 +395,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec) -> list[Host]:
             facts=described,
         )
 
-    made = on_each(planned.items(), host_of)
+    made = on_each([item for item in planned.items() if item[0] in ready], host_of)
     for error in made:
         if isinstance(error, VolbenchError):
             raise error
@@ -401,11 +415,12 @@ def check_mounts(executor: Executor, host: Host) -> None:
                 hint=f"see: kubectl -n {pod.namespace} describe pod {pod.name}",
             )
         if not volumes[path].is_device and executor.run(["test", "-w", path]).exit_status:
-            user = executor.run(["id", "-u"]).stdout.strip()
+            user, owner = executor.run(["sh", "-c", 'id -u; stat -c %u "$0"', path]).stdout.split()
             raise InputError(
-                f"the user {user} cannot write to the volume {role} of {host.name}",
-                hint="hostPath and many NFS volumes ignore the group of the pod (fsGroup): let the "
-                "administrators change their owner, or use the owner's UID: --pod run-as-user=UID",
+                f"the user {user} cannot write to the volume {role} of {host.name}, which belongs "
+                f"to the user {owner}",
+                hint=f"--pod run-as-user={owner}; or let the administrators change its owner: "
+                "existing claims, hostPath and many NFS volumes ignore the group of the pod",
             )
 
 

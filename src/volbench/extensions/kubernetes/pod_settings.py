@@ -12,11 +12,7 @@ from volbench.units import parse_duration
 
 KIND = "pod"  # of a connection to a pod; the name of the channel
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-TOPOLOGY = {
-    "node": "kubernetes.io/hostname",
-    "zone": "topology.kubernetes.io/zone",
-    "none": "",
-}
+TOPOLOGY = {"node": "kubernetes.io/hostname", "zone": "topology.kubernetes.io/zone", "none": ""}
 _BOOLEANS = {"true": True, "false": False, "": True}
 _KEY = "key"
 
@@ -105,8 +101,7 @@ def parse_pull_policy(text: str) -> str:
     known = {policy.lower(): policy for policy in PULL_POLICIES}
     if text.lower() not in known:
         raise InputError(
-            f"unknown image pull policy {text!r}",
-            hint=f"must be one of {', '.join(PULL_POLICIES)}",
+            f"unknown image pull policy {text!r}", hint=f"must be one of {', '.join(PULL_POLICIES)}"
         )
     return known[text.lower()]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import click
@@ -41,6 +41,8 @@ _SHOWN = 3  # hosts whose pods are pending for the same reason
 # A pod that is placed and started soon needs no explanation. No verdict depends on it.
 _SETTLE_S = 5.0
 _REPEAT_S = 120.0  # between lines about the same reason
+# After the first pod is ready: a cloud makes a disk within a minute. No verdict depends on it.
+_LATER_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,12 @@ class Pending:
     is_final: bool = False  # whether waiting does not help
 
 
+def few_names(names: Sequence[str]) -> str:
+    """Return names, the first of many."""
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
 def has_ended(pod: Manifest) -> bool:
     """Return whether all containers of a pod have ended."""
     return pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
@@ -58,12 +66,12 @@ def has_ended(pod: Manifest) -> bool:
 
 def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | None:
     """Return the reason why a pod is missing or not ready; None if it is ready."""
-    latest = _latest_warning(events)
+    latest = _words_of_last([event for event in events if event.get("type") == "Warning"])
     if pod is None:
         return Pending(latest or "not created yet", _is_hopeless(latest))
     status = pod.get("status", {})
     if has_ended(pod):
-        return Pending(_end_reason(pod), not _is_remade(pod))
+        return Pending(_end_reason(pod), is_final=True)
     for container in status.get("containerStatuses", ()):
         waiting = container.get("state", {}).get("waiting", {})
         reason = waiting.get("reason", "")
@@ -91,17 +99,19 @@ def ready_pods(
     *,
     timeout_s: float,
     more_time: str = "; or wait longer: --pod timeout=30m",
+    is_partial: bool = False,
 ) -> dict[str, Manifest]:
     """Wait until the pods of hosts are ready; print why they are not, with the time that is left.
 
     Args:
         wanted: each host with the names of its pod and its claim.
+        is_partial: whether hosts are left out whose pods cannot start, or not soon after others.
     """
-    wait = _Wait(cluster, wanted, time.monotonic() + timeout_s, more_time)
+    wait = _Wait(cluster, {**wanted}, time.monotonic() + timeout_s, more_time, is_partial)
     while True:
         pods = _pods(cluster, [name for name, _ in wanted.values()])
         wait.look(pods, _events(cluster))
-        if len(wait.ready) == len(wanted):
+        if len(wait.ready) == len(wait.wanted):
             return wait.ready
         time.sleep(POLL_S)
 
@@ -119,28 +129,28 @@ class _Wait:
     """Wait for the pods of hosts."""
 
     cluster: Cluster
-    wanted: Mapping[str, tuple[str, str]]  # as of `ready_pods`
+    wanted: dict[str, tuple[str, str]]  # as of `ready_pods`, without hosts that are left out
     end_s: float  # monotonic
     more_time: str
+    is_partial: bool
     ready: dict[str, Manifest] = field(default_factory=dict)
     reasons: dict[str, _Reason] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)  # hosts whose pods existed, and are not made again
 
     def look(self, pods: Mapping[str, Manifest], events: Mapping[str, list[Manifest]]) -> None:
         """Note which pods are ready, and why others are not; raise if waiting does not help."""
-        for host, (name, claim) in self.wanted.items():
+        for host, (name, claim) in [*self.wanted.items()]:
             if host in self.ready:
                 continue
             pod = pods.get(name)
             pending = why_pending(pod, _about(events, name, claim))
-            if pod is not None:
-                self.seen |= set() if _is_remade(pod) else {host}
-            elif host in self.seen:
+            if pod is None:
                 pending = Pending("it was deleted", is_final=True)
-            if pending is None and pod is not None:
+            elif pending is None:
+                if self.is_partial and not self.ready:
+                    self.end_s = min(self.end_s, time.monotonic() + _LATER_S)
                 self.ready[host] = pod
                 self.reasons.pop(host, None)
-            elif pending is not None:
+            if pending is not None:
                 self._require_hope(host, pending)
         self._print_reasons()
 
@@ -150,6 +160,10 @@ class _Wait:
         if host not in self.reasons or self.reasons[host].text != pending.reason:
             self.reasons[host] = _Reason(pending.reason, now_s + _SETTLE_S)
         if not pending.is_final and now_s <= self.end_s:
+            return
+        if self.is_partial and len(self.wanted) > 1:
+            click.echo(f"{host} is left out: {pending.reason}", err=True)
+            del self.wanted[host], self.reasons[host]
             return
         # the pod is removed by the time that somebody looks
         hint = f"see: {self.cluster.kubectl('get', 'events')}"
@@ -169,15 +183,7 @@ class _Wait:
                 due[reason.text].append(host)
         left = format_duration(self.end_s - now_s)
         for text, hosts in due.items():
-            more = f" and {len(hosts) - _SHOWN} more" if len(hosts) > _SHOWN else ""
-            names = ", ".join(hosts[:_SHOWN])
-            click.echo(f"{names}{more}: Pending: {text} (waiting up to {left} more)", err=True)
-
-
-def _is_remade(pod: Manifest) -> bool:
-    """Return whether a StatefulSet makes a pod again that has ended."""
-    owners = pod["metadata"].get("ownerReferences", ())
-    return any(owner["kind"] == "StatefulSet" for owner in owners)
+            click.echo(f"{few_names(hosts)}: Pending: {text} (waiting up to {left} more)", err=True)
 
 
 def _pods(cluster: Cluster, names: Sequence[str]) -> dict[str, Manifest]:
@@ -200,8 +206,8 @@ def _events(cluster: Cluster) -> dict[str, list[Manifest]]:
 
 
 def _about(events: Mapping[str, list[Manifest]], pod: str, claim: str) -> list[Manifest]:
-    """Return the events about a pod, its claim and the set that creates it, oldest first."""
-    names = dict.fromkeys((pod, claim, pod.rpartition("-")[0]))
+    """Return the events about a pod and its claim, oldest first."""
+    names = dict.fromkeys((pod, claim))
     return sorted((event for name in names for event in events.get(name, ())), key=_last_seen)
 
 
@@ -265,10 +271,6 @@ def _end_reason(pod: Manifest) -> str:
                 reason += ": it exceeded its memory limit (--pod limit.memory=...)"
             return f"its container ended with status {end.get('exitCode')}: {reason}"
     return f"it has ended: {status.get('phase', 'unknown')}"
-
-
-def _latest_warning(events: Iterable[Manifest]) -> str:
-    return _words_of_last([event for event in events if event.get("type") == "Warning"])
 
 
 def _words_of_last(events: Sequence[Manifest]) -> str:

@@ -37,7 +37,7 @@ _LATE_S = 5.0
 _SILENT_S = 10.0  # a wait longer than this is explained; no verdict depends on it
 # Kinds of a campaign's objects that are removed together. Their owner, which says whether volumes
 # are kept, follows once they are gone, and then the leases, which record the volumes.
-_KINDS = ("StatefulSet", "Pod", "PersistentVolumeClaim")
+_KINDS = ("Pod", "PersistentVolumeClaim")
 _LAST_KINDS = ("ConfigMap", "Lease")
 
 
@@ -86,9 +86,9 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
         owner = cluster.read("ConfigMap", campaign) or {}
         keep = str(owner.get("data", {}).get(KEEP)) == "true" and not volumes
         disks = record_disks(cluster, campaign)
-        count = _remove_objects(cluster, campaign, keep_volumes=keep)
+        count = _remove_objects(cluster, campaign, _KINDS[:1] if keep else _KINDS)
         left = disks if keep else _await_deletion(cluster, campaign, disks)
-        count += sum(_delete_all(cluster, kind, campaign) for kind in _LAST_KINDS)
+        count += sum(_remove_objects(cluster, campaign, [kind]) for kind in _LAST_KINDS)
     except BaseException:
         cluster.give_up_soon()
         click.echo(
@@ -165,21 +165,13 @@ def removed_pods(
             remove_campaign(connections.cluster(pod), campaign)
 
 
-def _remove_objects(cluster: Cluster, campaign: str, *, keep_volumes: bool) -> int:
-    """Remove pods and claims of a campaign, wait until they are gone, and count them."""
-    kinds = [kind for kind in _KINDS if not (keep_volumes and kind == "PersistentVolumeClaim")]
+def _remove_objects(cluster: Cluster, campaign: str, kinds: Sequence[str]) -> int:
+    """Remove the objects of some kinds, wait until they are gone, and count them."""
     begun_s = time.monotonic()
     removed = sum(_delete(cluster, kind, campaign) for kind in kinds)
     for kind in kinds:
         _await_removal(cluster, kind, campaign, since_s=begun_s)
     return removed
-
-
-def _delete_all(cluster: Cluster, kind: str, campaign: str) -> int:
-    """Delete the objects of a kind, wait until they are gone, and count them."""
-    count = _delete(cluster, kind, campaign)
-    _await_removal(cluster, kind, campaign, since_s=time.monotonic())
-    return count
 
 
 def _delete(cluster: Cluster, kind: str, campaign: str) -> int:
@@ -226,5 +218,5 @@ def _not_removed(cluster: Cluster, kind: str, left: list[Manifest], campaign: st
     node = left[0].get("spec", {}).get("nodeName", "") if kind == "Pod" else ""
     if node:
         message += f": on its node {node}: {node_trouble(cluster.read_if_allowed('Node', node))}"
-        hint = f"bring the node back; if it is lost: kubectl delete node {node}"
+        hint = f"bring the node back; if it is lost: {cluster.kubectl('delete', 'node', node)}"
     return DeadlineError(message, hint=f"{hint}; then {cluster.command('reap', campaign)}")

@@ -12,17 +12,11 @@ from pathlib import Path
 import click
 
 from volbench.engine.campaign.campaign_state import RunStates
-from volbench.errors import (
-    ConnectError,
-    DeadlineError,
-    TransportError,
-    VolbenchError,
-    quoted,
-)
+from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError, quoted
 from volbench.execute.agent.processes import lifetime
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.extensions.kubernetes.leases import held_lease
-from volbench.extensions.kubernetes.manifests import PODS, owner_reference
+from volbench.extensions.kubernetes.manifests import PODS, WORKLOAD_LABEL, owner_reference
 from volbench.extensions.kubernetes.pod import Pod, pod_of
 from volbench.extensions.kubernetes.pod_executor import PodConnections, PodEndedError, PodExecutor
 from volbench.extensions.kubernetes.pod_facts import PodFacts
@@ -141,7 +135,7 @@ class _Revival:
         known = cluster.read("Pod", pod.name)
         reason = why_ended(known, "" if known is None else known["metadata"]["uid"])
         if reason:
-            _print(host.name, f"{reason}; what ran in it is lost")
+            click.echo(f"{host.name}: {reason}; what ran in it is lost", err=True)
             _record_loss(self.root, host.name, f"its pod has ended: {reason}")
             self._recreate(cluster, host.name, pod, known)
         wanted = {host.name: (pod.name, pod.claim)}
@@ -182,14 +176,11 @@ class _Revival:
             executor.close()
         if lost:
             reason = why_ended(cluster.read("Pod", pod.name), "")
-            _print(host, f"{reason}; what ran in the earlier one is lost")
+            click.echo(f"{host}: {reason}; what ran in the earlier one is lost", err=True)
             _record_loss(self.root, host, f"its pod has ended: {reason}", runs=lost)
 
     def _recreate(self, cluster: Cluster, host: str, pod: Pod, ended: Manifest | None) -> None:
-        """Create a pod again, on the node where it was, once the node has ended the old one.
-
-        A StatefulSet recreates its pods itself.
-        """
+        """Create a pod again, on the node where it was, once the node has ended the old one."""
         if ended is not None:
             self._await_end(cluster, host, pod, ended["metadata"]["uid"])
         if cluster.read_if_allowed("Node", pod.node) is None:
@@ -199,9 +190,15 @@ class _Revival:
             )
         owner = cluster.read("ConfigMap", pod.campaign) or {}
         pods = json.loads(owner.get("data", {}).get(PODS, "[]"))
-        manifest = next((known for known in pods if known["metadata"]["name"] == pod.name), None)
-        if manifest is None:
+        names = (pod.name, pod.name.rpartition("-")[0])  # of its class
+        found = (each for each in pods if each["metadata"]["labels"][WORKLOAD_LABEL] in names)
+        if (manifest := next(found, None)) is None:
             return
+        manifest["metadata"]["name"] = pod.name
+        for volume in manifest["spec"]["volumes"]:
+            if "persistentVolumeClaim" in volume:
+                volume["persistentVolumeClaim"]["claimName"] = pod.claim
+        manifest["spec"].pop("topologySpreadConstraints", None)
         reference = owner_reference(pod.campaign, owner["metadata"]["uid"])
         manifest["metadata"]["ownerReferences"] = [reference]
         # Only on its node: results of another one are not comparable.
@@ -222,13 +219,17 @@ class _Revival:
         while (old := cluster.read("Pod", pod.name)) and old["metadata"]["uid"] == uid:
             trouble = node_trouble(cluster.read_if_allowed("Node", pod.node))
             if trouble != printed:
-                _print(host, f"its node {pod.node} has not terminated the old pod yet: {trouble}")
+                click.echo(
+                    f"{host}: its node {pod.node} has not terminated the old pod yet: {trouble}",
+                    err=True,
+                )
                 printed = trouble
             if time.monotonic() > end_s:
                 raise DeadlineError(
                     f"the node {pod.node} has not terminated the old pod of {host}, where fio may "
                     f"still run: {trouble}",
-                    hint=f"bring the node back; if it is lost: kubectl delete node {pod.node}; "
+                    hint="bring the node back; if it is lost: "
+                    f"{cluster.kubectl('delete', 'node', pod.node)}; "
                     f"then volbench resume {quoted(self.root)}",
                 )
             time.sleep(POLL_S)
@@ -253,11 +254,7 @@ def record_losses(hosts: Iterable[Host], root: Path, error: BaseException) -> No
             if reason := why_ended(pod, own.uid):
                 reason = known.get(host.name) or reason
                 _record_loss(root, host.name, f"its pod has ended: {reason}")
-                _print(host.name, f"the run in its pod is lost: {reason}")
-
-
-def _print(host: str, event: str) -> None:
-    click.echo(f"{host}: {event}", err=True)
+                click.echo(f"{host.name}: the run in its pod is lost: {reason}", err=True)
 
 
 def _running(root: Path, host: str) -> dict[str, str]:

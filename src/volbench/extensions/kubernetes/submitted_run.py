@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volbench.errors import InputError, quoted
+from volbench.errors import InputError
 from volbench.extensions.kubernetes.pod_options import all_settings
 
 if TYPE_CHECKING:
@@ -54,23 +54,19 @@ def check_run(
     options = ["--k8s", "--dry-run", "--namespace", cluster.namespace]
     if cluster.context:
         options += ["--context", cluster.context]
-    with (
-        redirect_stdout(StringIO()),
-        _run_context([*arguments, *options]) as context,
-    ):
+    with redirect_stdout(StringIO()), _run_context([*arguments, *options]) as context:
         run.invoke(context)
     if account and cluster.read_if_allowed("ServiceAccount", account) is None:
         raise InputError(
             f"there is no service account {account} in the namespace {cluster.namespace}",
-            hint=f"make it: volbench k8s render --role {quoted(account)} "
-            f"--namespace {quoted(cluster.namespace)} | kubectl apply -f -",
+            hint=f"make it: {cluster.render_role(account)}",
         )
     if secret and cluster.read_if_allowed("Secret", secret) is None:
         raise InputError(
             f"there is no Secret {secret} in the namespace {cluster.namespace}, so the controller "
             "could not start",
-            hint=f"make it: kubectl -n {quoted(cluster.namespace)} create secret generic "
-            f"{quoted(secret)} --from-literal=NAME=VALUE",
+            hint=f"make it: {cluster.kubectl('create', 'secret', 'generic', secret)}"
+            " --from-literal=NAME=VALUE",
         )
 
 

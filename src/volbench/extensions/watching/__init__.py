@@ -12,5 +12,6 @@ extension = Extension(
             after="audit",
         ),
     },
+    sentences=("volbench.extensions.watching.watch_summary:summary_lines",),
     options={"resume": "volbench.extensions.watching.ended_watch:ENDED_WATCH"},
 )

@@ -109,7 +109,7 @@ def _watched_disks(host: ConnectedHost, targets: Sequence[str]) -> tuple[Watched
             raise InputError(
                 f"{path} does not exist on {host.name}", hint="lsblk lists the devices"
             )
-        facts = volume_facts(volume, described)
+        facts = volume_facts(volume, seen)
         if not facts.device:
             raise InputError(
                 f"{path} on {host.name} is not on a block device ({facts.filesystem or 'unknown'})",

@@ -18,6 +18,7 @@ _BUSY_PERCENT, _QUEUE = 90.0, 1.0
 _CPU_PERCENT = 90.0
 _SHOWN = 5  # disks, and hosts
 _SPANS = 3  # of a disk, the longest
+_GAP_S = 2.0  # Longest pause within a span: an interval just below a threshold ends none
 _PROCESSES = 3
 
 
@@ -32,6 +33,8 @@ class _Span(NamedTuple):
 
 def summary_lines(watched: Dataset) -> Iterator[str]:
     """Yield a sentence for each of the busiest disks, and for the CPUs of each host."""
+    if not all(data.campaign.is_watched for data in watched.names.values()):
+        return
     device = watched.frame("device")
     own = device[device["level"] == "volume"]
     if own.empty:
@@ -81,7 +84,7 @@ def _disk_words(rows: pd.DataFrame, processes: pd.DataFrame) -> str:
     times = ", ".join(
         f"{_clock(span.begin_utc)} to {_clock(span.end_utc)}" for span in sorted(longest)
     )
-    more = f" and {len(spans) - _SPANS} more times" if len(spans) > _SPANS else ""
+    more = f" (the longest of {len(spans)} times)" if len(spans) > _SPANS else ""
     lasted = format_duration(round(float(rows.loc[mask, "interval_s"].sum())))
     return f"{words}saturated for {lasted}: {times}{more}{_causes(processes, spans)}."
 
@@ -102,7 +105,8 @@ def _causes(processes: pd.DataFrame, spans: Sequence[_Span]) -> str:
         f"{name} {format_percent(float(size / moved.sum()))}"
         for name, size in moved.nlargest(_PROCESSES).items()
     ]
-    return f"; bytes of the host's processes: {', '.join(names)}"
+    when = "meanwhile, " if spans else ""
+    return f"; {when}of the bytes of all processes that were seen: {', '.join(names)}"
 
 
 def _cpu_words(name: str, rows: pd.DataFrame) -> str:
@@ -121,7 +125,7 @@ def _cpu_words(name: str, rows: pd.DataFrame) -> str:
 
 
 def _spans(rows: pd.DataFrame, mask: pd.Series[bool]) -> list[_Span]:
-    """Return the spans of intervals that a mask selects."""
+    """Return the spans of intervals that a mask selects; a short pause ends none."""
     spans: list[_Span] = []
     begin: _Span | None = None
     before_utc = ""
@@ -129,6 +133,8 @@ def _spans(rows: pd.DataFrame, mask: pd.Series[bool]) -> list[_Span]:
         rows["t_s"], rows["utc"], rows["interval_s"], mask, strict=True
     ):
         if is_in:
+            if begin is None and spans and t_s - interval_s - spans[-1].end_s <= _GAP_S:
+                begin = spans.pop()
             begin = begin or _Span(t_s - interval_s, t_s, before_utc or utc, utc)
             begin = begin._replace(end_s=t_s, end_utc=utc)
         elif begin is not None:

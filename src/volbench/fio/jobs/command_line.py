@@ -212,7 +212,6 @@ class _CommandReader:
         return {*named, *self._table.own, *self._table.withdrawn}
 
     def _value(self, name: str, value: str | None) -> str | None:
-        """Return the value of an option, from the next word where it needs one."""
         option, getopt = self._table.find(name), self._table.own.get(name, "")
         if name in _REFUSED or name in self._table.withdrawn:
             hint = _REFUSED.get(name, "it does nothing for a job of fio")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from volbench.errors import InputError, Problems, did_you_mean
 from volbench.fio.jobs.command_line import FioCommand
@@ -23,12 +23,14 @@ from volbench.fio.jobs.job_syntax import (
 from volbench.model.profile.fio_options import Option, OptionTable, check_text
 from volbench.model.profile.option_policy import (
     OWN,
+    PLANNED_LOG,
     changing_option,
     check_option,
     fio_conflicts,
 )
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.model.profile.profile_settings import Source
+from volbench.units import format_capacity
 
 _PLACES = frozenset({"filename", "directory", "uri"})
 # Options set by volbench that a profile expresses in another way
@@ -120,6 +122,7 @@ class _Importer:
         self.logs: dict[str, None] = {}  # names of options of logs, which are left out
         self._table = table
         self._command = command
+        self._surprises: dict[int, str] = {}  # values that fio reads otherwise, by line
         self._lacks_engine = False
         self._allow_exec = allow_exec
 
@@ -148,7 +151,11 @@ class _Importer:
             for section in parsed if len(parsed) > 1 else ():  # all have the name of [global]
                 section.name = section.header
         if not parsed and not self.problems.found:
-            self.problems.add("there is no job section", hint="fio would run nothing either")
+            self.problems.add("there is no job section", hint="name one: [NAME], or --name=NAME")
+        places = dict.fromkeys(volume for each in parsed for volume in _volumes(each.options))
+        if self._command.is_placed and len(places) > 1:
+            note = f"{', '.join(places)} are replaced by one volume, which carries the load of all"
+            self._section_note(0, note)
         for section in parsed:
             self._settle(section)
         self._rename(parsed)
@@ -179,6 +186,9 @@ class _Importer:
         read = read_value(option, setting.value, kb_base=1000 if is_decimal else 1024)
         if read.surprise:
             self._section_note(setting.line, read.surprise)
+            self._surprises[setting.line] = read.surprise
+        if option.name == "read_iolog" and not PLANNED_LOG.fullmatch(read.value):
+            read = replace(read, value=str(Path(read.value).absolute()))  # fio opens it from here
         if option.name in OWN:
             if option.name not in _KEPT_APART:
                 raise InputError(f"{option.name} cannot be kept", hint=OWN[option.name])
@@ -245,17 +255,18 @@ class _Importer:
                 section.lines["time_based"], "time_based without runtime does nothing"
             )
             del section.options["time_based"]
+        read_as = [text for line, text in self._surprises.items() if line in section.lines.values()]
         for conflict in fio_conflicts(section.options):
-            self._add(section, conflict.option, conflict.message, conflict.hint)
+            message = "; ".join([conflict.message, *read_as])
+            self._add(section, conflict.option, message, conflict.hint)
 
     def _note_repetition(self, section: _Section) -> None:
-        """Note jobs in parallel that each go through the same device."""
         options, jobs = section.options, section.options.get("numjobs", "1")
         pattern, device = options.get("rw", "read"), section.place.target
         in_parts = {"offset_increment", "read_iolog"} & options.keys()
         if jobs != "1" and pattern in {"read", "write"} and is_device(device) and not in_parts:
-            size = options.get("size")
-            part = f"the same {size} bytes" if size else "the whole device"
+            size = options.get("size", "the whole device")
+            part = f"the same {format_capacity(int(size))}" if size.isdecimal() else size
             text = f"numjobs={jobs} each {pattern} {part}: {jobs} times"
             self._section_note(section.lines["numjobs"], text)
 
@@ -393,13 +404,19 @@ class _Importer:
                 self._add(section, name, message, hint)
 
     def _add(self, section: _Section, name: str, message: str, hint: str) -> None:
-        """Add a problem of an option of a section."""
         line = section.lines.get(name, section.line)
         self.problems.add(message, line=line, key=name, hint=hint)
 
     def _section_note(self, line: int, text: str) -> None:
         place = f"{self.problems.path}:{line}" if line else self.problems.path
         self.notices.append(f"{place}: {text}")
+
+
+def _volumes(options: Mapping[str, str]) -> list[str]:
+    files = [PurePosixPath(path) for path in split_colons(options.get("filename", ""))]
+    folders = split_colons(options.get("directory", ""))
+    named = [str(path if is_device(str(path)) else path.parent) for path in files]
+    return named or [str(PurePosixPath(folder)) for folder in folders]
 
 
 def _by_folder(section: _Section) -> list[_Section]:

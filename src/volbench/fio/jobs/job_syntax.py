@@ -22,6 +22,8 @@ _KEPT = re.compile(r"\d+[%z]")
 _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _EXACT_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 _TRIMMED = frozenset({"filename", "description"})
+_SHARES = frozenset({"zone_reset_frequency", "zone_reset_threshold"})
+_SHARE = re.compile(r"\s*(0?\.\d+|0|1)(\.0*)?")
 
 _LINE_LIMIT = 8191
 _REPLACED = re.compile(r"\$\{[^}]*\}|\$(ncpus|mb_memory|pagesize)")
@@ -55,7 +57,6 @@ def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRe
 
 
 def _is_plain(option: Option, text: str, value: str) -> bool:
-    """Return whether fio reads the value that a person would read."""
     if option.kind in {OptionKind.TEXT, OptionKind.CHOICE, OptionKind.FLOATS}:
         return True
     try:
@@ -73,8 +74,7 @@ def _fio_value(option: Option, text: str, kb_base: int) -> str:
     match option.kind:
         case OptionKind.SIZE | OptionKind.INTEGER:
             parts = _directions(text) if option.name in TRIPLES else [text]
-            # Only sizes may be shares or zones: fio reads rwmixwrite=10% as 10.
-            amount = _amount if option.kind is OptionKind.SIZE else _plain_amount
+            amount = _amount if option.kind is OptionKind.SIZE else _count
             value = ",".join(amount(part, kb_base) if part else "" for part in parts)
         case OptionKind.SIZE_RANGE:
             value = ",".join(_range(part, kb_base) for part in text.split(","))
@@ -84,6 +84,8 @@ def _fio_value(option: Option, text: str, kb_base: int) -> str:
             value = _duration(_microseconds(text, bare_us=1_000_000))
         case OptionKind.MICROSECONDS:
             value = str(_microseconds(text, bare_us=1))
+        case OptionKind.FLOATS if option.name in _SHARES and not _SHARE.fullmatch(text):
+            raise InputError(f"{text!r} is not a share to fio", hint="write 0 to 1")
         case OptionKind.BOOLEAN:
             value = str(_whole_number(text))
         case OptionKind.FLAG:
@@ -139,7 +141,9 @@ def _amount(text: str, kb_base: int) -> str:
     return text if _KEPT.fullmatch(text) else str(_bytes(text, kb_base))
 
 
-def _plain_amount(text: str, kb_base: int) -> str:
+def _count(text: str, kb_base: int) -> str:
+    if "%" in text:  # 3.33 refuses iodepth=10%, and only reads with rwmixwrite=10%
+        raise InputError(f"fio does not read {text!r} as a count", hint="leave out the %")
     return str(_bytes(text, kb_base))
 
 
@@ -301,12 +305,12 @@ def find_place(options: dict[str, str], *, is_placed: bool = False) -> Place:
     folders = split_colons(options.get("directory", ""))
     if not paths and len(folders) < 2:
         return Place(_as_folder(folders[0] if folders else "."))
-    parents = {path if has_device else str(PurePosixPath(path).parent) for path in paths}
-    if (len(parents) > 1 and not is_placed) or len(folders) > 1:
-        hint = "give each a job of its own, with its share of iodepth: they run at the same time"
-        raise InputError("a job has one volume, and this one spreads over several", hint=hint)
-    if has_device:
-        return Place(paths[0])
+    if len(folders) > 1 and not paths:  # a file is in the first of them
+        hint = "give each directory a job of its own: they run at the same time"
+        raise InputError("its jobs are in several directories", hint=hint)
+    parents = {str(PurePosixPath(path).parent) for path in paths}
+    if has_device or (len(parents) > 1 and not is_placed):
+        return Place(_joined_paths(paths))
     names = [PurePosixPath(path).name for path in paths]
     if any(":" in name for name in names):
         raise InputError("a file name with a colon cannot be kept", hint="rename the file")
@@ -315,12 +319,22 @@ def find_place(options: dict[str, str], *, is_placed: bool = False) -> Place:
     return Place("" if is_placed else _as_folder(parents.pop()), ":".join(names))
 
 
+def _joined_paths(paths: list[str]) -> str:
+    """Return the target of a job on several devices or files, each with a slash before its name."""
+    if len({*map(is_device, paths)}) > 1:
+        hint = "give the files a job of their own: they run at the same time"
+        raise InputError("a job works on devices or on files, not on both", hint=hint)
+    if len({*paths}) < len(paths):
+        raise InputError("a device or file is named twice", hint="name it once")
+    return ":".join(path if not paths[1:] or path[0] in "./" else f"./{path}" for path in paths)
+
+
 def added_files(before: str, names: str, directory: str) -> str:
     """Return the files of a section with those of one more ``filename``: fio uses all of them.
 
     fio puts a directory before any filename, even an absolute one, if it was set before.
     """
-    folder = f"{directory}/" if directory else ""
+    folder = f"{split_colons(directory)[0]}/" if directory else ""
     parts = [part for part in re.split(r"(?<!\\):", names) if part]
     return ":".join([*filter(None, [before]), *(f"{folder}{part}" for part in parts)])
 

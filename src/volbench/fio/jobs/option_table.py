@@ -113,11 +113,6 @@ def listed_names(text: str) -> tuple[str, ...]:
     return tuple(match.group(1) for match in matches if match)
 
 
-def listed_engines(text: str) -> tuple[str, ...]:
-    """Return the engines in the output of ``fio --enghelp``."""
-    return tuple(line.strip() for line in text.splitlines() if line.startswith("\t"))
-
-
 @cache
 def shipped_table() -> OptionTable:
     """Return the table shipped with volbench, for machines without fio."""
@@ -166,14 +161,24 @@ def installed_table(ask: Ask) -> OptionTable:
         name: parse_cmdhelp(described[name]) if name in described else shipped.options[name]
         for name in names
     }
-    engines = listed_engines(engine_help)
+    engines = tuple(line.strip() for line in engine_help.splitlines() if line.startswith("\t"))
     for option in shipped.options.values():
         if option.name not in options and {*engines}.intersection(option.engines):
             options[option.name] = option
+
+    @cache
+    def look_up(name: str) -> Option | None:
+        try:
+            is_name = re.fullmatch("[a-z0-9_-]+", name)
+            return parse_cmdhelp(*ask([f"--cmdhelp={name}"])) if is_name else None
+        except OutputError:
+            return None
+
     return replace(
         shipped,
         fio_version=version.strip().removeprefix("fio-"),
         options=options,
         engines=engines,
         source="installed",
+        look_up=look_up,
     )

@@ -15,6 +15,7 @@ from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.profile.fio_options import check_text
 from volbench.model.profile.option_policy import PLANNED_LOG, SENT_LOGS, changing_option
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
+from volbench.units import parse_duration
 
 LOG_PREFIX = "series"  # Prefix of the log files in a run's folder
 _LINE_LIMIT = 8191
@@ -43,16 +44,8 @@ def lays_out(run: Run) -> bool:
 
 def runtime_s(run: Run, section: Section) -> float | None:
     """Return the runtime of a section; None without one."""
-    return seconds(run.effective(section).get("runtime"))
-
-
-def seconds(canonical: str | None) -> float | None:
-    """Return the seconds of a canonical duration such as ``300s`` or ``500ms``."""
-    if canonical is None:
-        return None
-    digits = canonical.rstrip("msu")
-    factor = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}[canonical[len(digits) :]]
-    return float(digits) * factor
+    text = run.effective(section).get("runtime")
+    return None if text is None else parse_duration(text)
 
 
 def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
@@ -155,8 +148,8 @@ def _head(run: Run) -> Iterator[str]:
     yield "# rerun it with: fio <this file>"
     for variable in variables_of(run):
         yield f"# its password is taken from the environment variable {variable}"
-    if run.volume.private_folder:
-        yield f"# its folder was removed at the end: mkdir {quoted(_comment(run.volume.folder))}"
+    for folder in dict.fromkeys(each.folder for each in run.volume.each if each.private_folder):
+        yield f"# its folder was removed at the end: mkdir {quoted(_comment(folder))}"
     yield ""
 
 
@@ -223,7 +216,7 @@ def _is_without_files(run: Run, section: Section) -> bool:
 def _volume_lines(run: Run, section: Section) -> Iterator[str]:
     """Yield the options that direct a section to its volume."""
     options = run.effective(section)
-    target = run.volume.node
+    paths = ":".join(escape_colons(volume.node) for volume in run.volume.each)
     match run.volume.kind:
         case _ if _is_without_files(run, section):
             return
@@ -232,13 +225,13 @@ def _volume_lines(run: Run, section: Section) -> Iterator[str]:
         case VolumeKind.NBD:
             yield _setting("ioengine", "nbd")
             variable = target_variable(run.host, run.volume.role, is_local=run.host == LOCAL)
-            yield _setting("uri", target, variable=variable)
+            yield _setting("uri", run.volume.node, variable=variable)
         case VolumeKind.DEVICE:
-            yield _setting("filename", escape_colons(target))
+            yield _setting("filename", paths)
             yield "# fio must not create a file for a mistyped device"
             yield "allow_file_create=0"
         case VolumeKind.FILE:
-            yield _setting("filename", escape_colons(target))
+            yield _setting("filename", paths)
         case VolumeKind.DIRECTORY if "filename" in options:
             # A missing directory is an error, whereas fio creates missing parents of a filename.
             yield _setting("directory", escape_colons(run.volume.folder))
@@ -259,7 +252,7 @@ def _volume_lines(run: Run, section: Section) -> Iterator[str]:
 def replayed_place(run: Run, section: Section) -> str:
     """Return the only file or device to which the I/Os of a replayed log go."""
     options = run.effective(section)
-    places = section_files(run, section) or (run.volume.node,)
+    places = section_files(run, section) or tuple(volume.node for volume in run.volume.each)
     if run.volume.kind is VolumeKind.NBD or len(places) > 1:
         raise InputError(
             f"job {run.job}: a log can only be replayed on a single device or file",

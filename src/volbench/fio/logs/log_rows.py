@@ -101,6 +101,11 @@ class Tally:
         if rows < len(good) and self.first_bad_line is None:
             self.first_bad_line = int(numbers[np.argmin(good)])
 
+    def leave_out(self) -> None:
+        """Count the valid lines as invalid, as those of a log within one interval."""
+        if self.rows:
+            self.bad_rows, self.rows, self.first_bad_line = self.bad_rows + self.rows, 0, 1
+
 
 @dataclass(frozen=True)
 class BadRows:
@@ -138,7 +143,7 @@ def held(log: Log) -> Log:
 
 
 def without_ramp(log: Log) -> Log:
-    """Return a log of fio 2 from where its time restarts: what is before belongs to the ramp."""
+    """Return a log from where its time restarts: before is the ramp of fio 2, or an earlier run."""
     start = offset = latest_ms = lines = 0
     with log.open() as stream:
         for number, line in enumerate(stream):
@@ -209,7 +214,6 @@ def _no_row(log: Log) -> OutputError:
 
 
 def _is_row(table: Ints, form: Form) -> npt.NDArray[np.bool_]:
-    """Return which rows have values that fio can have written in this run."""
     times, rest = table[0], table[1:]
     good: npt.NDArray[np.bool_] = (times >= max(0.0, form.first_ms)) & (times < form.end_ms)
     good &= table[form.direction_at] <= _MAX_DIRECTION
@@ -289,7 +293,6 @@ def _line_by_line(block: Block, form: Form) -> tuple[Ints, Ints]:
 
 
 def _leading_numbers(line: bytes) -> list[int]:
-    """Return the cells of a line up to the first that is not an integer."""
     numbers: list[int] = []
     for cell in line.split(b","):
         digits = cell.strip(b" \t\r")

@@ -35,6 +35,9 @@ _EXACT = 2**53  # Sums below this are exact in float64, which numpy uses for wei
 # The window in which a job ends is whole if it ends within its last tenth: fio ends some ms early.
 # Noticed by: test_section_series.py::test_the_partial_last_second_of_a_job_is_marked
 _MAX_SHORT_END = 0.1
+# Share of the first window from which its rows stand for all of it.
+# Noticed by: test_section_series.py::test_a_first_window_that_is_not_full_is_scaled
+_MIN_FIRST = 0.5
 _HISTOGRAM_LEAD = 3  # Columns before the bins: time, direction and block size
 
 
@@ -173,6 +176,13 @@ class Averages:
         known = self.weights > 0
         return self.weighted / np.where(known, self.weights, 1.0), known
 
+    def rates(self) -> tuple[Floats, Flags]:
+        """Return the means; that of a first row before half of its window is scaled to it."""
+        means, known = self.means()
+        if len(means) > 1 and self.weights[0] < _MIN_FIRST:
+            means[0] *= self.weights[0]
+        return means, known
+
     def last(self) -> int:
         """Return the last window with a row, -1 for none."""
         return int(np.flatnonzero(self.weights)[-1]) if self.weights.any() else -1
@@ -235,7 +245,7 @@ class Totals:
         """Add the logs of one job: ``iops``, ``bw`` and `LATENCIES`, as far as it has them."""
         for kind in {"iops", "bw", "lat"} & logs.keys():
             self._last = max(self._last, logs[kind].last())
-        rates = {kind: logs[kind].means() for kind in ("iops", "bw") if kind in logs}
+        rates = {kind: logs[kind].rates() for kind in ("iops", "bw") if kind in logs}
         if "iops" in rates:
             self.iops = added(self.iops, rates["iops"][0])
         if "bw" in rates:
@@ -432,7 +442,6 @@ def wrong_histogram(name: str, columns: int) -> OutputError:
 
 
 def _sums(where: Ints, values: Ints, places: int) -> Ints:
-    """Return exact sums by index."""
     totals: Ints
     if int(values.max()) * len(values) < _EXACT:
         totals = np.bincount(where, weights=values, minlength=places).astype(np.int64)

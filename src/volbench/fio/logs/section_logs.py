@@ -156,11 +156,14 @@ class LogSection:
             epoch_s -= shift * self._recording.interval_s
         return Span(count, shift, epoch_s, self._recording.flushes_at_end)
 
-    def bad_rows(self) -> tuple[BadRows, ...]:
-        """Return the lines that were left out of the logs that were read."""
+    def bad_rows(self, *, has_series: bool) -> tuple[BadRows, ...]:
+        """Return the lines that were left out of the logs that were read: all without a series."""
+        tallies = {tally.name: tally for tally in self._tallies}.values()  # some are read twice
+        for tally in tallies if not has_series else ():
+            tally.leave_out()
         return tuple(
             BadRows(tally.name, tally.bad_rows, tally.rows, tally.first_bad_line)
-            for tally in self._tallies
+            for tally in tallies
             if tally.first_bad_line is not None
         )
 
@@ -206,7 +209,6 @@ class LogSection:
         return read_tables(self._logs[key], form, self._tallies[-1])
 
     def _bounds_ms(self) -> tuple[float, float]:
-        """Return the times between which a row belongs to the run."""
         width_ms = self._recording.interval_s * 1000
         slack_ms = 2 * width_ms + _SLACK_MS
         count = self._whole_windows()
@@ -272,9 +274,7 @@ def _columns_of_values(head: Head, recording: Recording) -> tuple[int, ...]:
     if recording.fio_version < _BOTH_SINCE or len(rows) < len(head):
         return PLAIN
     maxima, directions, sizes = (max(row[n] for row in rows) for n in (2, 3, 4))
-    if directions <= _SYNCS < max(maxima, sizes):
-        return BOTH
-    return PLAIN
+    return BOTH if directions <= _SYNCS < max(maxima, sizes) else PLAIN
 
 
 def parse_log_name(name: str) -> tuple[str, int] | None:
@@ -297,25 +297,20 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     gathered = section.gather()
     span = section.span(gathered)
     all_series = [series_of(gathered, way, section.windows, span) for way in gathered.directions()]
+    filled = tuple(series for series in all_series if len(series.t_s))
     return SeriesReading(
-        tuple(series for series in all_series if len(series.t_s)),
-        section.bad_rows(),
+        filled,
+        section.bad_rows(has_series=bool(filled)),
         tuple(log.name for log, head in heads if not head and log.kind != "slat"),
         sum(log.ramp_lines for log in sound),
     )
 
 
 def _sound(logs: Sequence[Log], recording: Recording) -> list[Log]:
-    """Return the logs that this version of fio writes right."""
-    is_wrong = are_histograms_wrong(recording)
-    is_fio2 = recording.fio_version[0] < 3
+    is_wrong = _BROKEN_HISTOGRAMS[0] <= recording.fio_version < _BROKEN_HISTOGRAMS[1]
+    may_restart = recording.fio_version[0] < 3 or recording.runtime_s is None
     sound = [held(log) for log in logs if log.kind != "clat_hist" or not is_wrong]
-    return [without_ramp(log) for log in sound] if is_fio2 else sound
-
-
-def are_histograms_wrong(recording: Recording) -> bool:
-    """Return whether this version of fio writes wrong histogram logs."""
-    return _BROKEN_HISTOGRAMS[0] <= recording.fio_version < _BROKEN_HISTOGRAMS[1]
+    return [without_ramp(log) for log in sound] if may_restart else sound
 
 
 @dataclass(frozen=True)
@@ -376,13 +371,11 @@ def _cells(
 
 
 def _counts(gathered: Gathered, cell: int) -> tuple[Ints, Ints]:
-    """Return bins and counts of a window, from per-I/O logs if there are any."""
     empty = np.zeros(0, dtype=np.int64)
     bins = gathered.counts.bins.counts(cell) or gathered.histograms.counts(cell)
     return bins if bins is not None else (empty, empty)
 
 
 def _low(bin_: int) -> int:
-    """Return the lower bound of a bin, in the unit of the log."""
     shift = max(bin_ // GROUP_BINS - 1, 0)
     return (bin_ - shift * GROUP_BINS) << shift

@@ -245,7 +245,7 @@ def _other_blocks(entry: Fields) -> Iterator[tuple[str, Fields]]:
         if name not in known and isinstance(value, Mapping) and "total_ios" in value:
             block = entry.child(name)
             if block is not None and block.need_count("total_ios"):
-                yield name, block
+                yield name, replace(block, raw={"io_bytes": 0, "runtime": 0, **block.raw})
 
 
 def _counts_ios(block: Fields) -> bool:

@@ -28,17 +28,6 @@ MIN_TOGETHER = 0.98
 BINS_FIO2 = 1216  # How many bins fio 2 has; it counts microseconds
 
 
-def bin_range_ns(index: int) -> tuple[int, int]:
-    """Return the lower bounds of a bin of fio 3 and of the next one."""
-    if not 0 <= index < BINS:
-        raise ValueError(f"fio has no latency bin {index}, only 0 to {BINS - 1}")
-    if index < 2 * GROUP_BINS:
-        return index, index + 1
-    width = 1 << (index // GROUP_BINS - 1)
-    low = (GROUP_BINS + index % GROUP_BINS) * width
-    return low, low + width
-
-
 @lru_cache(maxsize=2 * BINS)
 def bin_edges_ns(mid_ns: int, *, unit_ns: int = 1) -> tuple[int, int]:
     """Return the bounds of the bin with a midpoint: its first value, and the first above it.
@@ -137,6 +126,9 @@ def merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:
     total_ios = _total([entry.total_ios for entry in parts])
     io_bytes = sum(entry.io_bytes for entry in parts)
     timed = runtime_s > 0 and parts[0].direction is not Direction.SYNC
+    # Jobs that each moved the same size end as they finish: the faster ones leave the volume to the
+    # others, so that their own rates add up to more than the volume gave at any time.
+    is_sized = len({entry.io_bytes for entry in parts}) == 1
     counts = [_ios(entry) for entry in parts]
     done = _combined(sum, counts)
     return DirectionResult(
@@ -148,7 +140,7 @@ def merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:
         bw_bytes_per_s=io_bytes / runtime_s if timed else None,
         iops_parallel=_combined(sum, [entry.iops for entry in parts]) if timed else None,
         bw_parallel_bytes_per_s=_combined(sum, [entry.bw_bytes_per_s for entry in parts]),
-        parallel_s=min(entry.runtime_s for entry in parts),
+        parallel_s=runtime_s if is_sized else min(entry.runtime_s for entry in parts),
         iops_min=_combined(sum, [entry.iops_min for entry in parts]),
         iops_max=_combined(sum, [entry.iops_max for entry in parts]),
         lat=_merge_latency([(part.lat, ios) for part, ios in zip(parts, counts, strict=True)]),
@@ -269,15 +261,12 @@ def _in_turn(jobs: Sequence[JobResult]) -> list[list[JobResult]]:
     turns: list[list[JobResult]] = []
     for job in sorted(jobs, key=lambda job: job.groupid):
         is_new = not turns or turns[-1][-1].groupid != job.groupid
-        if is_new and not (turns and (_runs_beside(job) or _had_no_turn(turns[-1], job))):
+        waits = {"stonewall", "wait_for_previous"} & {*job.options}
+        is_beside = "new_group" in job.options and not waits
+        if is_new and not (turns and (is_beside or _had_no_turn(turns[-1], job))):
             turns.append([])
         turns[-1].append(job)
     return turns
-
-
-def _runs_beside(job: JobResult) -> bool:
-    """Return whether a group started without waiting for earlier ones."""
-    return "new_group" in job.options and not {"stonewall", "wait_for_previous"} & {*job.options}
 
 
 def _had_no_turn(earlier: Sequence[JobResult], job: JobResult) -> bool:
@@ -296,12 +285,12 @@ def sections_of(jobs: Sequence[JobResult]) -> list[tuple[JobResult, int]]:
     entries_by_section: dict[tuple[str, int], list[JobResult]] = {}
     for job in jobs:
         entries_by_section.setdefault((job.name, job.groupid), []).append(job)
-    return [(entries[0], _numjobs(entries)) for entries in entries_by_section.values()]
-
-
-def _numjobs(entries: Sequence[JobResult]) -> int:
-    text = entries[0].options.get("numjobs", "")
-    return max(len(entries), int(text) if text.isdecimal() else 1, entries[0].jobs_in_it or 1)
+    counted = []
+    for entries in entries_by_section.values():
+        text, known = entries[0].options.get("numjobs", ""), entries[0].jobs_in_it or 1
+        numjobs = max(len(entries), int(text) if text.isdecimal() else 1, known)
+        counted.append((entries[0], numjobs))
+    return counted
 
 
 def select_part(output: RunOutput, imported: Imported) -> RunOutput:

@@ -80,7 +80,7 @@ def problems_of(
     messages = "\n".join([*heard, *(line for line in printed if line not in heard)])
     problems = [
         *_of_status(exit_status, messages, interrupted=interrupted),
-        *_of_messages(messages),
+        *(f"fio reported: {line}" for line in _folded(_failures(messages), "lines")),
     ]
     if output is None:
         problems.append("fio produced no result.")
@@ -116,10 +116,8 @@ def _of_status(exit_status: int, messages: str, *, interrupted: bool) -> Iterato
         yield f"fio ended with exit status {exit_status}{_quoted(messages)}."
 
 
-def _of_messages(messages: str) -> Iterator[str]:
-    lines = (line.strip()[:300] for line in messages.splitlines() if _FAILURES.search(line))
-    for line in _folded(lines, "lines"):
-        yield f"fio reported: {line}"
+def _failures(messages: str) -> list[str]:
+    return [line.strip()[:300] for line in messages.splitlines() if _FAILURES.search(line)]
 
 
 def _quoted(messages: str) -> str:
@@ -159,19 +157,14 @@ def _of_errors(job: JobResult) -> Iterator[str]:
 def _of_work(job: JobResult, section: Expected) -> Iterator[str]:
     """Yield the shortfalls of an entry; it may end early in a steady state."""
     for name in section.directions:
-        if not _did(job, name):
+        without_names = () if name is Direction.SYNC else (Direction.MIXED, Direction.OTHER)
+        if all(job.direction(each) is None for each in (name, *without_names)):
             yield f"Job {job.name}: no {name.value} completed"
     if (job.steadystate or {}).get("attained") == 1:
         return
     runtime_s = max((d.runtime_s for d in job.directions), default=0.0)
     if section.runtime_s and job.directions and runtime_s < MIN_RUNTIME_SHARE * section.runtime_s:
         yield f"Job {job.name}: it ran for {runtime_s:g} s of {section.runtime_s:g} s"
-
-
-def _did(job: JobResult, name: Direction) -> bool:
-    """Return whether a direction did I/O, which some results do not keep apart."""
-    without_names = () if name is Direction.SYNC else (Direction.MIXED, Direction.OTHER)
-    return any(job.direction(each) is not None for each in (name, *without_names))
 
 
 class ProgressReader:

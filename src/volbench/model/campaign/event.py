@@ -75,6 +75,7 @@ class Notice:
 
     message: str
     host: str = ""
+    topic: str = ""  # of notices that a reader needs once; empty for others
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ class HostSilent:
 
     host: str
     silent_s: float
+    reason: str = ""  # why it cannot be connected to, in parentheses; empty if it is not known
 
 
 @dataclass(frozen=True)

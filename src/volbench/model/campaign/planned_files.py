@@ -20,7 +20,7 @@ def section_files(run: Run, section: Section) -> tuple[str, ...]:
     if options.get("ioengine") in MEMORY_ENGINES:
         return ()
     if run.volume.kind is VolumeKind.FILE:
-        return (run.volume.target,)
+        return tuple(volume.node for volume in run.volume.each)
     if run.volume.kind is not VolumeKind.DIRECTORY:
         return ()
     folder = PurePosixPath(run.volume.folder)
@@ -76,7 +76,7 @@ def file_ranges(run: Run, lengths: Mapping[str, int] | None = None) -> dict[str,
 
 def device_ranges(run: Run) -> tuple[Range, ...]:
     """Return the range of a device that each section of a run uses."""
-    whole = run.volume.pin.size_bytes if run.volume.pin else 0
+    whole = run.volume.size_bytes or 0
     ranges = []
     for options in map(run.effective, run.sections):
         last = int(options.get("numjobs", "1")) - 1
@@ -88,6 +88,29 @@ def device_ranges(run: Run) -> tuple[Range, ...]:
     return tuple(ranges)
 
 
+def transferred_bytes(run: Run, section: Section) -> int | None:
+    """Return the bytes that a section reads and writes by its size; None when it has no end.
+
+    On a device each job ends where the device does (fio 3.33).
+    """
+    options, whole = run.effective(section), run.volume.size_bytes
+    if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs", "read_iolog")):
+        return None
+    files = max(_lengths(options), default=0) * int(options.get("nrfiles", "1"))
+    size = bytes_of(options.get("size", str(files) if files else "100%"), whole=whole)
+    io_size, total = options.get("io_size"), 0
+    for job in range(int(options.get("numjobs", "1"))):
+        share = size
+        if whole is not None and size is not None:
+            start, _ = used_range(options, whole=whole, job=job, files=1)
+            share = max(0, min(size, whole - start))
+        moved = share if io_size is None else bytes_of(io_size, whole=share)
+        if moved is None:
+            return None
+        total += moved
+    return total * int(options.get("loops", "1"))
+
+
 def used_range(options: Mapping[str, str], *, whole: int, job: int, files: int) -> Range:
     """Return the range of one file that a job uses, as far as its options tell it.
 
@@ -96,8 +119,7 @@ def used_range(options: Mapping[str, str], *, whole: int, job: int, files: int) 
         job: its number among the jobs of its section, from 0.
         files: number of files that share `size`.
     """
-    lengths = [int(length) for length in re.findall(r"\d+", options.get("filesize", ""))]
-    size = options.get("size", "100%")
+    lengths, size = _lengths(options), options.get("size", "100%")
     rest = max([whole, *lengths]) or bytes_of(size, whole=0) or 0
     offset, step = (
         bytes_of(options.get(name, "0"), whole=rest) or 0 for name in ("offset", "offset_increment")
@@ -114,3 +136,7 @@ def bytes_of(text: str, *, whole: int | None) -> int | None:
     if text.endswith("%") and whole is not None:
         return whole * int(text[:-1]) // 100
     return None
+
+
+def _lengths(options: Mapping[str, str]) -> list[int]:
+    return [int(length) for length in re.findall(r"\d+", options.get("filesize", ""))]

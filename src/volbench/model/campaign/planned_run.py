@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from volbench.model.campaign.host import Host, Policy
+from volbench.model.campaign.target_paths import paths_of
 from volbench.model.client_counts import counted_job, split_count
 from volbench.model.frozen_model import Count, FileName, Frozen, Seconds
 from volbench.model.profile.expect_setting import Expect
@@ -62,9 +64,21 @@ class Volume(Frozen):
     kind: VolumeKind  # device, file, directory or nbd; unknown for some imported results
     target: str  # the path or NBD URI as the user gave it, made absolute
     pin: DevicePin | None = None  # identity of a device; None for the other kinds
-    # folder that volbench created in a directory volume for its files; None where they are in the
-    # directory itself
+    # folder that volbench created for new files, in the directory or beside the file; None where
+    # they are in the directory itself, and for a file that exists
     private_folder: FileName | None = None
+    parts: tuple[Volume, ...] = ()  # the devices or files of a job that has several
+
+    @property
+    def each(self) -> tuple[Volume, ...]:
+        """Its devices or files, each of them a volume; itself if it is a single one."""
+        return self.parts or (self,)
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Capacity of its devices; None for other volumes."""
+        pins = [volume.pin for volume in self.each]
+        return sum(pin.size_bytes for pin in pins if pin) if all(pins) else None
 
     @property
     def node(self) -> str:
@@ -72,12 +86,21 @@ class Volume(Frozen):
 
         A link in a folder of another user may be turned after the guard's check.
         """
+        if self.private_folder and self.kind is VolumeKind.FILE:
+            return str(PurePosixPath(self.folder) / PurePosixPath(self.target).name)
         return self.target if self.pin is None else self.pin.path
 
     @property
+    def place(self) -> str:
+        """Folder that the volume needs: a directory itself, or that of a file or node."""
+        if self.kind is VolumeKind.DIRECTORY:
+            return self.target
+        return str(PurePosixPath(self.target if self.pin is None else self.pin.path).parent)
+
+    @property
     def folder(self) -> str:
-        """Folder of the files in a directory volume."""
-        return str(PurePosixPath(self.target) / (self.private_folder or ""))
+        """Folder of its files."""
+        return str(PurePosixPath(self.place) / (self.private_folder or ""))
 
 
 class Section(Frozen):
@@ -174,6 +197,22 @@ class Run(Frozen):
     imported: Imported | None = None  # origin of its files; None for runs that volbench executed
     # name of the file that all clients of its host read; one run before them writes it
     shared: FileName | None = None
+    # bounds on latencies; the run is a trial in the search for the highest rate that keeps them,
+    # and what it asks for is chosen when it begins
+    within: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Run, ...]:
+        """The run on each device or file of its volume, with its part of the size."""
+        return tuple(map(self._part, self.volume.parts)) or (self,)
+
+    def _part(self, volume: Volume) -> Run:
+        sections = []
+        for section in self.sections:
+            size = self.effective(section).get("size", "")
+            own = {"size": str(int(size) // len(self.volume.parts))} if size.isdecimal() else {}
+            sections.append(section.model_copy(update={"options": {**section.options, **own}}))
+        return self.model_copy(update={"volume": volume, "sections": tuple(sections)})
 
     @property
     def workload(self) -> str:
@@ -209,6 +248,14 @@ class Run(Frozen):
         """Return whether a section reads the shared file, which another run has written."""
         is_measured = self.shared is not None and self.phase is not Phase.PRECONDITION
         return is_measured and self.effective(section).get("filename") == self.shared
+
+    def with_options(self, options: Mapping[str, str]) -> Run:
+        """Return the run with further options in each section."""
+        sections = tuple(
+            section.model_copy(update={"options": {**section.options, **options}})
+            for section in self.sections
+        )
+        return self.model_copy(update={"sections": sections}) if options else self
 
     def effective(self, section: Section) -> dict[str, str]:
         """Return the options of a section, including the options of the run."""
@@ -252,11 +299,23 @@ class Absent(Frozen):
     clients: Count = 1  # number of clients planned for it
 
 
+def _each_path(allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a permission for each path of a volume of several, all of the same host."""
+    hosts = [
+        match[0] if (match := re.match(r"[^/:]+:(?=/[^/])", entry)) else "" for entry in allowed
+    ]
+    return tuple(
+        host + path
+        for host, entry in zip(hosts, allowed, strict=True)
+        for path in paths_of(entry.removeprefix(host))
+    )
+
+
 class Consent(Frozen):
     """Permission of the user to destroy data."""
 
     # devices, files and NBD URIs that may be overwritten, as given; ``HOST:DEVICE`` on other hosts
-    allow_destroy: tuple[str, ...] = ()
+    allow_destroy: Annotated[tuple[str, ...], AfterValidator(_each_path)] = ()
     # these may hold a filesystem, partition table, LUKS or swap, or be members of larger volumes
     wipe_signatures: bool = False
     allow_shared_folder: bool = False  # root may measure where other users can write
@@ -286,6 +345,11 @@ class Campaign(Consent):
     expect: dict[str, Expect] = Field(default_factory=dict)  # profile to its expectations
     # jobs that differ in their queue depth, ascending: a deeper queue is tried while it gains
     ladders: tuple[tuple[FileName, ...], ...] = ()
+
+    def with_chosen(self, chosen: Mapping[str, Mapping[str, str]]) -> Campaign:
+        """Return the plan with the options that were chosen when runs began, by run."""
+        runs = tuple(run.with_options(chosen.get(run.id, {})) for run in self.runs)
+        return self.model_copy(update={"runs": runs}) if chosen else self
 
     @property
     def clients_absent(self) -> int:

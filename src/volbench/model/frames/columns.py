@@ -24,7 +24,7 @@ PERCENTILES: dict[str, float] = {
     "p9999": 99.99,
 }
 _LATENCIES = (
-    ("lat", "Total latency, submission to completion"),
+    ("lat", "Total latency, submission to completion (percentiles may be in `clat` alone)"),
     ("clat", "Completion latency"),
     ("slat", "Submission latency"),
 )
@@ -211,7 +211,7 @@ SUMMARY: tuple[Column, ...] = (
     whole("client", "", "Index among the clients on its host, from 1; missing for one."),
     text("import_folder", "Folder of an imported result, without labels and repeat numbers."),
     text("arm", "Variant of the job that the run belongs to; missing for jobs without variants."),
-    whole("block", "", "Block of arms measured next to each other, from 1; missing without arms."),
+    whole("block", "", "Block of variants measured next to each other, from 1; missing without."),
 )
 
 
@@ -228,7 +228,7 @@ SERIES: tuple[Column, ...] = (
         "t_s",
         "s",
         "End of the interval, from the start of the run's I/O. A last one that is not full is left "
-        "out; `log_share` says what the series has.",
+        "out, rates of a first one are scaled; `log_share` says what the series has.",
     ),
     text(
         "utc",

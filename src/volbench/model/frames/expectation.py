@@ -142,7 +142,6 @@ def _expectation(job: str, metric: str, relation: str, bound: str) -> Expectatio
 
 
 def _find_column(name: str, *, is_aggregated: bool) -> tuple[str, Column]:
-    """Return the frame and the column of a metric."""
     frames = {"aggregate": _AGGREGATE} if is_aggregated else {"summary": _SUMMARY}
     if not is_aggregated:
         frames["verdicts"] = _VERDICTS
@@ -157,7 +156,6 @@ def _find_column(name: str, *, is_aggregated: bool) -> tuple[str, Column]:
 
 
 def _parse_bound(text: str, column: Column, relation: str) -> float:
-    """Return a bound in the unit of a column."""
     if column.dtype == "bool":
         if relation != "=":
             hint = f"write it like {column.name}=yes"

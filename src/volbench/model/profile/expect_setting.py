@@ -15,6 +15,7 @@ from volbench.model.frames.expectation import (
     Expectation,
     UnknownMetricError,
     parse_bound,
+    parse_expectation,
     unknown_job,
 )
 
@@ -48,8 +49,32 @@ _Bounds = Annotated[
 ]
 _Metrics = Annotated[dict[Filled, _Bounds], Field(min_length=1), AfterValidator(_check_metrics)]
 
+
+def _check_conditions(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(condition_of(text).text for text in texts)
+
+
+# Bounds of one job in the form METRIC < BOUND, such as ``p99 < 5ms``
+Conditions = Annotated[
+    tuple[Filled, ...],
+    BeforeValidator(_texts_of),
+    AfterValidator(_check_conditions),
+    WithJsonSchema({"anyOf": [_BOUND, {"type": "array", "items": _BOUND, "minItems": 1}]}),
+]
 # Job or pattern of jobs to metric to one or more bounds
 Expect = dict[Filled, _Metrics]
+
+
+def condition_of(text: str) -> Expectation:
+    """Return the bound on a latency in a text such as ``p99 < 5ms``."""
+    try:
+        condition = parse_expectation(text)
+    except InputError as error:
+        reject(input_fault(error))
+    is_latency = condition.column.startswith(("lat_", "clat_")) and condition.frame == "summary"
+    if condition.job != ALL_JOBS or not is_latency or not condition.relation.startswith("<"):
+        reject(Fault(f"{text!r} is not an upper bound on a latency", "write it like p99 < 5ms"))
+    return condition
 
 
 def expectations_in(expect: Expect) -> Iterator[Expectation]:

@@ -26,7 +26,7 @@ class FioDefect:
 
     before: str  # first version without it; empty while it is open
     upstream: str  # fio's issue or commit
-    # option to its value: a pattern, ``>`` and a number, or nothing for an option that is not set
+    # option to its value: a pattern, ``>`` and a number or option, or nothing if it is not set
     options: Mapping[str, str]
     void: str  # numbers that are wrong
     instead: str  # what to do
@@ -52,7 +52,7 @@ class FioDefect:
     def holds(self, version: Version, options: Mapping[str, str]) -> bool:
         """Whether a version has it, and a job its options."""
         return self.is_in(version) and all(
-            _matches(options.get(name, ""), value) for name, value in self.options.items()
+            _matches(options.get(name, ""), value, options) for name, value in self.options.items()
         )
 
 
@@ -102,9 +102,10 @@ def _version(text: str) -> Version:
     return tuple(map(int, text.split(".")))
 
 
-def _matches(value: str, wanted: str) -> bool:
+def _matches(value: str, wanted: str, options: Mapping[str, str]) -> bool:
     if not wanted or wanted == "0":
         return value == wanted
     if wanted.startswith(">"):
-        return value.isdecimal() and int(value) > int(wanted[1:])
+        least = options.get(wanted[1:], wanted[1:])
+        return value.isdecimal() and least.isdecimal() and int(value) > int(least)
     return value not in {"", "0", "none"} and fnmatchcase(value, wanted)

@@ -80,13 +80,12 @@ class OptionTable:
     own: Mapping[str, str] = field(default_factory=dict)
     # long options that fio knows and does not take; ``size=`` for a second one of that name
     withdrawn: tuple[str, ...] = ()
+    look_up: Callable[[str], Option | None] = lambda _name: None  # asks fio; it has the last word
 
     def find(self, name: str) -> Option | None:
-        """Return an option by its name or an alias, or None."""
-        option = self.options.get(name)
-        if option is not None:
-            return option
-        return next((option for option in self.options.values() if name in option.aliases), None)
+        """Return an option by its name or an alias; one that is not listed if fio has it."""
+        aliased = (option for option in self.options.values() if name in option.aliases)
+        return self.options.get(name) or next(aliased, None) or self.look_up(name)
 
     def names(self) -> list[str]:
         """Return all names and aliases."""
@@ -255,13 +254,12 @@ def _choice(option: Option, text: str) -> str:
         return text
     # a misspelt read is never answered with a pattern that writes or trims
     near = [name for name in option.choices if all(w in text or w not in name for w in ("w", "tr"))]
+    near = near if option.name == "rw" else [*option.choices]
+    alike = [name for name in near if name[:4] == text[:4]]  # random means randread
+    hint = f"did you mean `{alike[0]}`?" if len(alike) == 1 else ""
     raise InputError(
         f"must be one of {', '.join(option.choices)}, not {text!r}",
-        hint=did_you_mean(
-            text.partition(":")[0],
-            near if option.name == "rw" else option.choices,
-            "choose one of them",
-        ),
+        hint=hint or did_you_mean(text.partition(":")[0], near, "choose one of them"),
     )
 
 

@@ -17,7 +17,7 @@ from volbench.model.profile.fio_options import Option, OptionKind, OptionTable, 
 from volbench.units import SECTOR_BYTES, parse_duration
 
 _RUNS = "it runs a program"
-_FILES = "it writes or reads files outside the run's folder"
+_FILES = "its file may be outside the run's folder"
 _MACHINE = "it changes a setting of the host"
 _REMOTE = "it names a host, or storage that is not the volume"
 
@@ -25,8 +25,8 @@ _REMOTE = "it names a host, or storage that is not the volume"
 # reason; they need ``--allow-exec``
 RISKY: Mapping[str, str] = {
     **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments"), _RUNS),
-    **dict.fromkeys(("write_iolog", "merge_blktrace_file", "donorname"), _FILES),
-    **dict.fromkeys(("verify_state_save", "verify_state_load", "std_redirect"), _FILES),
+    **dict.fromkeys(("write_iolog", "merge_blktrace_file", "donorname", "std_redirect"), _FILES),
+    "verify_state_load": "it reads a file of an earlier run, and each run's folder begins empty",
     **dict.fromkeys(("conf", "dp_scheme", "spdk_conf", "http_cert", "http_key"), _FILES),
     **dict.fromkeys(("cgroup", "cgroup_weight", "cgroup_nodelete"), _MACHINE),
     "include": "it reads another job file",
@@ -93,8 +93,8 @@ verify_state_save write_iolog zone_reset_frequency zone_reset_threshold zonecapa
 zonemode zonerange zonesize zoneskip
 """
 DISPLACING = frozenset(_DISPLACING_NAMES.split())
-# Options that write until a filesystem is full, or a file anew at its end
-_FILLING = ("fill_device", "file_append")
+# Options that write until a filesystem is full, a file anew at its end, or wherever a log says
+_FILLING = ("fill_device", "file_append", "read_iolog")
 
 _LAYOUT = "volbench parses logs of one layout only"
 _SAMPLE = "set `sample`"
@@ -158,7 +158,7 @@ SENT_LOGS = ".inputs"
 # Similarity of a misspelt name to the one that was meant; others mean something else. Noticed by:
 # tests/model/profile/test_option_policy.py
 _MISSPELT = 0.8
-_CONSENT = "if you trust this profile, allow it with --allow-exec"
+_CONSENT = "if you trust it, allow it with --allow-exec"
 _FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 # Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash
 _PATH = re.compile(r"(?<!\d)/|['\"]")
@@ -286,24 +286,19 @@ def _check_iolog(_name: str, value: str, _table: OptionTable) -> None:
     if ":" in value or not (value.startswith("/") or PLANNED_LOG.fullmatch(value)):
         raise InputError(
             f"read_iolog {value!r} is not the absolute path of one log",
-            hint="write a section for each log, with its absolute path on this machine; volbench "
-            "sends the log to the hosts",
+            hint="write its absolute path on this machine, from which volbench sends it to the "
+            "hosts; each of several logs needs a section of its own",
         )
 
 
 def _check_blocks(name: str, value: str, _table: OptionTable) -> None:
     if "0" in value.split(","):
-        raise InputError(f"{name} must be at least 1 byte", hint="write it like 4k")
+        raise InputError(f"{name} must be at least 1", hint="increase it")
 
 
 def _check_lockmem(_name: str, value: str, _table: OptionTable) -> None:
     if not value.isdecimal():
         raise InputError(f"lockmem {value!r} is not a number of bytes", hint="write it like 1g")
-
-
-def _check_jobs(_name: str, value: str, _table: OptionTable) -> None:
-    if value == "0":
-        raise InputError("numjobs must be at least 1", hint="fio fails with 0")
 
 
 # Checks of values that pass fio's parser but fail, or do harm, at runtime
@@ -315,7 +310,7 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "bs": _check_blocks,
     "lockmem": _check_lockmem,
     "ba": _check_blocks,
-    "numjobs": _check_jobs,
+    "numjobs": _check_blocks,
 }
 
 
@@ -381,8 +376,6 @@ def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
     if jobs * files > MAX_FILES:
         message = f"{jobs} jobs of {files} files are more than {MAX_FILES} files"
         yield Conflict(message, "decrease nrfiles or numjobs", option="nrfiles")
-    if int(options.get("iodepth_low", "0")) > int(options.get("iodepth", "1")):
-        yield Conflict("iodepth_low is above iodepth", "decrease it", option="iodepth_low")
 
 
 def _syncs_beside(options: Mapping[str, str]) -> bool:

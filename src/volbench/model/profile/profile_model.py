@@ -23,7 +23,7 @@ from volbench.model.document.document_model import (
     Nullable,
     Text,
 )
-from volbench.model.profile.expect_setting import Expect
+from volbench.model.profile.expect_setting import Conditions, Expect
 from volbench.model.profile.profile_settings import (
     Interval,
     Limits,
@@ -106,6 +106,10 @@ class JobSettings(Document):
         description="Name of a file that all clients of a host "
         "[read together](profile/runs.md#shared-file), beside files of their own.",
     )
+    within: Conditions = Field(
+        default=(),
+        description="[Highest rate within](../how-to/rate-within-a-latency.md) `p99 < 5ms`.",
+    )
 
 
 class Job(JobSettings):
@@ -180,7 +184,7 @@ class ProfileSettings(Document):
     )
     order: Order = Field(
         default=Order.LISTED,
-        description="Order of the measured jobs within each repeat. Arms alternate in "
+        description="Order of the measured jobs within each repeat. Variants alternate in "
         "[blocks](profile/runs.md#variants) (A B, B A); `shuffled` draws their order too.",
     )
     seed: Nullable[Annotated[Integer, Field(ge=0, le=MAX_SEED)]] = Field(

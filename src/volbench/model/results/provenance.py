@@ -5,9 +5,10 @@ None or an empty text always means "not reported". Sizes are in bytes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from volbench.model.campaign.planned_run import VolumeKind
+from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.frozen_model import Count, Frozen
 
 MEMORY_FILESYSTEMS = frozenset({"tmpfs", "ramfs"})
@@ -71,6 +72,8 @@ class VolumeFacts(Frozen):
     logical_block_bytes: Count | None = None  # smallest addressable unit
     physical_block_bytes: Count | None = None  # smallest unit written without read-modify-write
     write_cache: str = ""  # ``write back`` or ``write through``
+    link: str = ""  # of the disk to its controller, such as ``SATA 6.0 Gbps``
+    link_bytes_per_s: Count = 0  # what the link carries; 0 when unknown
     read_only: bool | None = None  # whether the device refuses writes
     # type of the filesystem that holds the file or directory, or that is mounted from the device
     filesystem: str = ""
@@ -120,3 +123,14 @@ class ColdProbe:
     def never_written(self) -> bool:
         """Whether a part of the volume holds nothing, or was filled with zeros."""
         return self.zero_share is not None and self.zero_share > MAX_ZERO_SHARE
+
+
+def joined_facts(volume: Volume, each: Sequence[VolumeFacts]) -> VolumeFacts:
+    """Return the facts of a volume of several: all devices, and what they have in common."""
+    facts = [one.model_dump() for one in each]
+    alike = {key: value for key, value in facts[0].items() if all(f[key] == value for f in facts)}
+    names = dict.fromkeys(one.device for one in each if one.device)
+    below = dict.fromkeys(name for one in each for name in (one.device, *one.backing) if name)
+    own = {"target": volume.target, "path": volume.target, "device": "+".join(names)}
+    alike |= own | {"size_bytes": volume.size_bytes, "backing": tuple(below)}
+    return VolumeFacts.model_validate(alike)

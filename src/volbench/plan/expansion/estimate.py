@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.model.campaign.planned_files import MEMORY_ENGINES, bytes_of, file_ranges
+from volbench.model.campaign.planned_files import MEMORY_ENGINES, file_ranges, transferred_bytes
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Start
 from volbench.model.profile.profile_settings import MIN_ROUNDS
+from volbench.units import parse_duration
 
 # Minimum bandwidth of laying out a file; a slower volume needs a longer grace. Noticed by:
 # tests/plan/expansion/test_estimate.py::test_deadlines_grow_with_what_takes_longer
@@ -51,8 +52,6 @@ LONG_S = 3600.0
 # preconditioning writes two (PTS 2.0.2). Noticed by:
 # tests/cli/test_verbosity.py::test_a_long_campaign_needs_confirmation
 MUCH = 2.0
-
-_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 TimeOf = Callable[[Run], float | None]
@@ -163,8 +162,8 @@ def _times_capacity(runs: Sequence[Run]) -> float:
     """Return the writes to the most written device, in multiples of its capacity."""
     written: dict[tuple[str, str], float] = {}
     for run in runs:
-        if run.volume.pin is not None and run.volume.pin.size_bytes:
-            share = (_moved_bytes(run) or 0) / run.volume.pin.size_bytes
+        if size_bytes := run.volume.size_bytes:
+            share = (_moved_bytes(run) or 0) / size_bytes
             device = run.host, run.volume.target
             written[device] = written.get(device, 0.0) + share
     return max(written.values(), default=0.0)
@@ -208,7 +207,7 @@ def _min_s(run: Run, layouts_s: Mapping[str, float]) -> float | None:
 
 def _by_limits_s(run: Run) -> float | None:
     """Return the duration of a run from its size and limits, declared or assumed; or None."""
-    moved = [_transfer_bytes(run, section) for section in run.sections]
+    moved = [transferred_bytes(run, section) for section in run.sections]
     if run.extent is not None:
         moved = [run.extent.size_bytes]
     limits = run.limits
@@ -266,12 +265,12 @@ def layout_bytes(run: Run) -> int:
 
 def _timed_s(options: dict[str, str]) -> float | None:
     """Return the duration of a section from its runtime; None without one."""
-    runtime_s = _seconds(options.get("runtime"))
+    runtime_s = parse_duration(options.get("runtime", "0"))
     return runtime_s + _before_s(options) if runtime_s else None
 
 
 def _before_s(options: dict[str, str]) -> float:
-    return sum(_seconds(options.get(name)) or 0.0 for name in ("ramp_time", "startdelay"))
+    return sum(parse_duration(options.get(name, "0")) for name in ("ramp_time", "startdelay"))
 
 
 def _sized_s(run: Run, section: Section) -> float:
@@ -281,7 +280,7 @@ def _sized_s(run: Run, section: Section) -> float:
     the deadline.
     """
     options = run.effective(section)
-    moved_bytes = _transfer_bytes(run, section)
+    moved_bytes = transferred_bytes(run, section)
     if moved_bytes is None:
         return math.inf
     block_bytes = _least_block(options)
@@ -303,21 +302,6 @@ def _least_block(options: dict[str, str]) -> int:
 def _positive_numbers(text: str | None) -> list[int]:
     """Return the numbers above 0 of a value such as ``4096,,8192`` or ``4096-65536``."""
     return [int(n) for n in re.split(r"[,-]", text or "") if n.isdecimal() and int(n)]
-
-
-def _transfer_bytes(run: Run, section: Section) -> int | None:
-    """Return the bytes a section transfers when limited by size; None when unknown."""
-    options = run.effective(section)
-    if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs", "read_iolog")):
-        return None
-    whole = run.volume.pin.size_bytes if run.volume.pin else None
-    lengths = [int(length) for length in re.findall(r"\d+", options.get("filesize", ""))]
-    files = max(lengths, default=0) * int(options.get("nrfiles", "1"))
-    size = bytes_of(options.get("size", str(files) if files else "100%"), whole=whole)
-    moved = bytes_of(options["io_size"], whole=size) if "io_size" in options else size
-    if moved is None:
-        return None
-    return moved * int(options.get("numjobs", "1")) * int(options.get("loops", "1"))
 
 
 def _is_cached(run: Run) -> bool:
@@ -357,8 +341,10 @@ def _moved_bytes(run: Run) -> int | None:
         is_in_memory = options.get("ioengine") in MEMORY_ENGINES
         if is_in_memory or (only_reads and "read_iolog" not in options):
             continue
-        moved = _transfer_bytes(run, section)
-        repeats = options.get("time_based", "0") != "0" and _seconds(options.get("runtime"))
+        moved = transferred_bytes(run, section)
+        repeats = options.get("time_based", "0") != "0" and parse_duration(
+            options.get("runtime", "0")
+        )
         if repeats or moved is None:
             moved = _within_limits_bytes(run, options)
         if moved is None:
@@ -379,10 +365,3 @@ def _within_limits_bytes(run: Run, options: dict[str, str]) -> int | None:
     ]
     rates = [rate for rate in known if rate]
     return None if own_s is None or not rates else math.ceil(own_s * min(rates))
-
-
-def _seconds(canonical: str | None) -> float | None:
-    if canonical is None:
-        return None
-    digits = canonical.rstrip("mus")
-    return float(digits) * _UNITS[canonical[len(digits) :] or "s"]

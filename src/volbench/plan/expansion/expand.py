@@ -22,7 +22,7 @@ from volbench.model.campaign.planned_run import (
 )
 from volbench.model.profile.option_policy import changing_option
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile
-from volbench.model.profile.profile_settings import MIN_REPEATS, Limits
+from volbench.model.profile.profile_settings import MAX_TRIALS, MIN_REPEATS, Limits
 from volbench.plan.expansion.extents import Touch, touches
 from volbench.plan.expansion.shared_file import layouts
 from volbench.plan.profile.limit_sources import known_limits, within_machine
@@ -44,8 +44,8 @@ def with_known_limits(run: Run) -> Run:
     if volume is None:
         is_bound = not machine or run.limits.machine_limits
         return run if is_bound else _with_limits(run, within_machine(run.limits))
-    if volume.size_bytes is None and run.volume.pin is not None:
-        volume = volume.model_copy(update={"size_bytes": run.volume.pin.size_bytes})
+    if volume.size_bytes is None:
+        volume = volume.model_copy(update={"size_bytes": run.volume.size_bytes})
     limits = known_limits(volume, writes=_writes(run))
     if limits is None:
         return run
@@ -272,21 +272,27 @@ def repeats_of(profile: Profile, terms: Terms) -> int:
 
 
 def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Sequence[Job], int]]:
-    """Yield the jobs of each block, and the repeat that it belongs to."""
     by_phase = {phase: [job for job in profile.jobs if job.phase is phase] for phase in Phase}
     arms: dict[str, list[Job]] = {}
     for job in by_phase[Phase.MEASURED]:
         arms.setdefault(job.workload if job.arm else job.name, []).append(job)
     yield from (([job], 1) for job in (*layouts(profile), *by_phase[Phase.PRECONDITION]))
-    for number in range(1, repeats + 1):
-        blocks = [balanced(jobs, number - 1 + place) for place, jobs in enumerate(arms.values())]
+    is_search = any(job.within for job in by_phase[Phase.MEASURED])
+    for number in range(1, max(repeats, MAX_TRIALS if is_search else 0) + 1):
+        due = [jobs for jobs in arms.values() if number <= _most(jobs[0], repeats)]
+        blocks = [balanced(jobs, number - 1 + place) for place, jobs in enumerate(due)]
         if profile.order is Order.SHUFFLED:
             draw = random.Random(f"{root}/{profile.name}/{number}")  # noqa: S311 - an order, no secret
             draw.shuffle(blocks)
             for jobs in blocks:
                 draw.shuffle(jobs)
-        yield from (([job], number) for job in by_phase[Phase.WARMUP])
+        warmups = by_phase[Phase.WARMUP] if number <= repeats else ()
+        yield from (([job], number) for job in warmups)
         yield from ((jobs, number) for jobs in blocks)
+
+
+def _most(job: Job, repeats: int) -> int:
+    return MAX_TRIALS if job.within else repeats
 
 
 def balanced(arms: Sequence[Arm], block: int) -> list[Arm]:
@@ -319,6 +325,10 @@ def _touches(
         )
     if job.warming is None:
         return (None,)
+    if volume.parts:
+        raise InputError(
+            f"job {job.name} warms one volume, not several", hint="warm each by itself"
+        )
     whole_bytes = terms.sizes_bytes.get(job.role, 0)
     size_bytes = int(job.options.get("size") or whole_bytes or EXAMPLE_BYTES)
     if size_bytes > whole_bytes > 0 and volume.kind is not VolumeKind.FILE:
@@ -377,6 +387,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,
         until=job.until,
+        within=job.within,
         extent=touch.extent if touch else None,
         arm=job.arm or "",
         block=step.block if job.arm else 0,

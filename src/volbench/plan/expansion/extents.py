@@ -176,7 +176,6 @@ def _extent_range(piece: Piece) -> dict[str, str]:
 
 
 def _unaligned(piece: Piece, kind: VolumeKind, rw: str) -> dict[str, str]:
-    """Return the options for the unaligned end of a file."""
     in_file = kind in {VolumeKind.FILE, VolumeKind.DIRECTORY}
     if not in_file or piece.block_bytes % PAGE_BYTES == 0:
         return {}

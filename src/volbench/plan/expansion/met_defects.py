@@ -32,6 +32,6 @@ def met_defects(runs: Sequence[Run], versions: Mapping[str, str]) -> Iterator[st
 
 def _blocks(run: Run, section: Section) -> str:
     """Return the number of blocks in the range of a section; empty if it is not known."""
-    options, whole = run.effective(section), run.volume.pin.size_bytes if run.volume.pin else None
+    options, whole = run.effective(section), run.volume.size_bytes
     size, block = bytes_of(options.get("size", "100%"), whole=whole), options.get("bs", "4096")
     return str(size // int(block)) if size and block.isdecimal() and int(block) else ""

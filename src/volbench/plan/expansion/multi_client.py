@@ -58,7 +58,7 @@ class Share:
     @property
     def size_bytes(self) -> int:
         """Size of a slice of a device; of an example device in plans that are only shown."""
-        whole_bytes = self.volume.pin.size_bytes if self.volume.pin else EXAMPLE_BYTES
+        whole_bytes = self.volume.size_bytes or EXAMPLE_BYTES
         return whole_bytes // self.count // ALIGNMENT_BYTES * ALIGNMENT_BYTES
 
 
@@ -68,10 +68,9 @@ def own_part(run: Run, share: Share) -> Run:
         return run
     if share.volume.kind is VolumeKind.DIRECTORY:
         return _with_own_files(run, share)
-    if share.volume.kind is not VolumeKind.DEVICE:
-        what = "a file" if share.volume.kind is VolumeKind.FILE else "an export"
+    if share.volume.kind is not VolumeKind.DEVICE or share.volume.parts:
         hint = "name a directory, in which each client makes its own file, or a block device"
-        raise _refusal(run, share, f"{what} cannot be shared", hint)
+        raise _refusal(run, share, "it is neither a directory nor one device", hint)
     # A device is warmed completely by a single client.
     return run if run.extent is not None else _with_own_slice(run, share)
 
@@ -324,9 +323,11 @@ class _Fleet:
         offset_s = self._numbers[number] * step.profile.stagger_s
         started = {
             "start": start,
-            # what is precise is judged on the results of all clients; a shared file is there first
+            # results of all clients decide what is precise, and which rate is next; a shared file
+            # is there first
             "in_turn": self._takes_turns
             or step.profile.repeats.until is not None
+            or bool(step.job.within)
             or step.job.shared is not None,
             "start_offset_s": offset_s if start is Start.STAGGERED else 0.0,
         }
@@ -334,7 +335,6 @@ class _Fleet:
         return own_part(run, self._share(number, step))
 
     def _share(self, number: int, step: Step) -> Share:
-        """Return the client's share of its volume."""
         role = step.job.role
         if self._lanes > 1:
             return Share(self._clients[number].volumes[role], 0, 1, "")

@@ -39,7 +39,6 @@ def resolve_groups(draft: InventoryDraft) -> dict[str, tuple[str, ...]]:
 
 
 def _members(start: str, groups: Mapping[str, GroupDraft]) -> set[str]:
-    """Return all hosts of a group and its descendants."""
     below, waiting, hosts = {start}, [start], set[str]()
     while waiting:
         if group := groups.get(waiting.pop()):

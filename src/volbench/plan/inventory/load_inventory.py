@@ -17,11 +17,7 @@ from volbench.plan.inventory.ansible import META, is_of_ansible, read_listing
 from volbench.plan.inventory.host_document import HOST_KEYS, OWN_KEYS
 from volbench.plan.inventory.host_drafts import GroupDraft, HostDraft, InventoryDraft, location
 from volbench.plan.inventory.host_names import ALL, Expansion
-from volbench.plan.inventory.host_references import (
-    check_duplicates,
-    resolve_groups,
-    resolve_hops,
-)
+from volbench.plan.inventory.host_references import check_duplicates, resolve_groups, resolve_hops
 
 _LOG = logging.getLogger(__name__)
 _YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
@@ -51,7 +47,6 @@ def load_inventory(
 
 
 def _read_own(draft: InventoryDraft, top: Node) -> None:
-    """Read an inventory in volbench's own YAML."""
     nodes = {entry.name: entry.value for entry in draft.entries(top, "an inventory", OWN_KEYS)}
     defaults = draft.defaults(nodes.get("defaults"))
     if "hosts" in nodes:

@@ -37,6 +37,12 @@ def named_volume(text: str) -> NamedVolume | None:
     if match is None:
         return None
     role, user, host, path = match.groups()
+    if port := re.match(r"(\d+):", path):
+        raise InputError(
+            f"--on {text}: {port[1]} is no path, and a port cannot stand there",
+            hint=f"write Port {port[1]} for {host} in ~/.ssh/config, or port: {port[1]} in an"
+            " inventory",
+        )
     login = [("user", user)] if user is not None else []
     if ":" in host:  # an address is no name of folders
         login.append(("address", host))

@@ -83,7 +83,6 @@ def _edited_profile(edit: ProfileEdit) -> Profile:
 
 
 def _setting_error(edit: ProfileEdit, fault: Fault, job: Job | None) -> InputError:
-    """Return the error of a fault, with the settings that caused it."""
     edits = edit.places
     causes = [
         setting

@@ -69,9 +69,22 @@ _SET_BY_WARMING = (
 )
 
 
+_SET_BY_SEARCH = (
+    "rate",
+    "rate_iops",
+    "rate_min",
+    "rate_iops_min",
+    "rate_process",
+    "latency_target",
+)
+# fio's rate_iops counts each of their I/Os as one of the smallest block
+_UNLIKE_BLOCKS = ("bssplit", "bsrange")
+
+
 def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
     """Yield the conflicts of a job."""
     yield from _until_conflict(job, defaults)
+    yield from _within_conflict(job, defaults)
     yield from warming_conflict(job)
     yield from shared_conflicts(job, effective_options(job, defaults))
     sections = effective_options(job, defaults)
@@ -116,6 +129,29 @@ def _until_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
         else:
             continue
         return
+
+
+def _within_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
+    """Yield the first reason why no rate of a job can be searched, if any."""
+    if not job.within:
+        return
+    if job.phase is not Phase.MEASURED:
+        yield Conflict("preparation is not measured", "remove within", "within")
+    elif job.until is not None:
+        yield Conflict("each rate of a search runs for as long", "remove until", "within")
+    elif len(job.sections) > 1:
+        message = "a search has one rate, and several sections have several"
+        yield Conflict(message, "keep one section", "within")
+    else:
+        for options in effective_options(job, defaults).values():
+            if wrong := next((name for name in _SET_BY_SEARCH if name in options), ""):
+                yield Conflict(f"a search sets {wrong} itself", f"remove {wrong}", "within")
+            elif wrong := next((name for name in _UNLIKE_BLOCKS if name in options), ""):
+                message = f"fio counts bytes, not I/Os, where {wrong} and a rate are set"
+                yield Conflict(message, "write one block size: bs", "within")
+            elif options.get("time_based", "0") == "0" or "runtime" not in options:
+                hint = "add runtime: 10s and time_based: 1"
+                yield Conflict("a search needs a runtime, and time_based", hint, "within")
 
 
 def warming_conflict(job: Job) -> Iterator[Conflict]:

@@ -40,7 +40,7 @@ PROFILE_KEYS = (
 )
 
 # Keys of a job that can be set, in addition to its options
-JOB_KEYS = ("until", "shared")
+JOB_KEYS = ("until", "shared", "within")
 
 _NOT_SET = (None, NULL)
 _JOB_DOCUMENT_KEYS = {field.alias or name for name, field in JobDocument.model_fields.items()}
@@ -228,7 +228,9 @@ def _set_below(
         fields = inner.model_fields.items() if inner else ()
         needed = {f.alias or name for name, f in fields if f.is_required()}
         if known is None and inner is not None and needed != {rest[0]}:
-            raise InputError(f"there is no {first}", hint=f"set {first} before")
+            keys = ", ".join(f"{first}.{name}" for name in sorted(needed))
+            hint = f"set {keys or first} first, in another --set before this one"
+            raise InputError(f"{first} is not set here", hint=hint)
         if not isinstance(known, dict):
             shorthand = inner.shorthand if inner else LimitsDocument.shorthand
             content[first] = {} if known is None else {shorthand: known}

@@ -116,11 +116,7 @@ def file_name(frame_name: str, format_name: str) -> str:
 
 
 def format_of_file(path: Path) -> str:
-    """Return the format that the ending of a file stands for.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Return the format that the ending of a file stands for."""
     ending = path.suffix.removeprefix(".").lower()
     formats = {_ENDINGS.get(name, name): name for name in FORMATS}
     if ending not in formats:
@@ -139,7 +135,6 @@ def _checked(format_name: str) -> str:
 
 
 def _render(frame: pd.DataFrame, name: str, *, format_name: str, raw: bool) -> bytes:
-    """Return the bytes of a file of one frame."""
     if format_name == "csv":  # as in RFC 4180: CRLF line ends, a header, quotes where needed
         plain = _with_texts_of_times(frame if raw else _without_formulas(frame))
         return str(plain.to_csv(index=False, lineterminator="\r\n")).encode()
@@ -191,7 +186,6 @@ def _render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
 
 
 def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
-    """Return Parquet whose fields carry metadata."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [
         field.with_metadata({"unit": column.unit, "meaning": column.meaning})
@@ -272,7 +266,6 @@ def _heading(column: Column) -> str:
 
 
 def _cell(row: Row, column: Column) -> str:
-    """Return one cell in words for people."""
     value = row.get(column.name)
     if isinstance(value, bool):
         return flag(row, column.name)

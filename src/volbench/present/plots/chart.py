@@ -21,7 +21,7 @@ from volbench.present.factor_words import constants_words
 from volbench.present.formatting import printable
 from volbench.present.plots.charts.design_chart import response_kind
 from volbench.present.plots.description import MAX_WIDTH_IN, Plot, frames_of
-from volbench.present.plots.kinds import FORMER_KINDS, KINDS, Frames, Kind, Options
+from volbench.present.plots.kinds import ALWAYS_READ, KINDS, OTHER_WORDS, Frames, Kind, Options
 from volbench.present.plots.room import coloured, compared_of, fit
 from volbench.present.plots.selection import in_last_bin, invalid_in, valid_frames
 from volbench.units import counted_noun
@@ -29,6 +29,7 @@ from volbench.units import counted_noun
 _DEFAULTS = Options()
 ALL_RESPONSES = "iops,p99"  # What `plot all` draws over the design
 _PERCENTILE = re.compile(r"(?:c?lat_)?(p\d+)_s")  # Column of a chart
+_INVALID = "Invalid results"
 _MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
 
 
@@ -76,15 +77,11 @@ def build_plots(
 
 
 def kind_of(name: str) -> Kind[Any]:
-    """Return a kind by its name, or that of responses.
-
-    Raises:
-        InputError: there is no such kind.
-    """
+    """Return a kind by its name, or that of responses."""
     if name in KINDS:
         return KINDS[name]
-    if name in FORMER_KINDS:
-        raise InputError(f"there is no chart {name!r}", hint=f"draw volbench {FORMER_KINDS[name]}")
+    if name in OTHER_WORDS:
+        raise InputError(f"there is no chart {name!r}", hint=f"draw volbench {OTHER_WORDS[name]}")
     return response_kind(name)
 
 
@@ -99,14 +96,13 @@ def _check_choice(kind: Kind[Any], options: Options) -> None:
 
 
 def _compared(kind: Kind[Any], frames: Frames, options: Options) -> str:
-    """Return the column whose values have colours; empty for none."""
     by = "".join(options.choice.by[:1])
     return by or compared_of(frames["summary"], is_by_design=kind.across == ())
 
 
 def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) -> Plot | str:
     """Return the description of a chart, or why there is nothing to show."""
-    frames = drawable(kind, every)
+    frames = drawable(kind, {name: every[name] for name in {*ALWAYS_READ, *kind.frame_names}})
     sentences: tuple[str, ...] = ()
     if not kind.is_over_design:
         compared = _compared(kind, every, options)
@@ -118,21 +114,23 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
         return "every result is invalid (see volbench check)" if is_invalid else data
     plot = kind.build(data)
     summary, shown = every["summary"], frames["summary"]
+    invalid = _invalid(summary, every["findings"], shown)
     notes = [
         *plot.caption,
         *sentences,
         "" if kind.is_over_design else _constants(summary),
         "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
-        _invalid(summary, every["findings"], shown),
+        invalid,
         *(_not_shown(state, count) for state, count in left_out(summary).items()),
     ]
     own = plot.title or kind.title
     described = _described(kind, frames, data, options)
+    mark = "Invalid, see below: " if invalid.startswith(f"{_INVALID} (") else ""
     return replace(
         plot,
         name=kind.name,
         title=title if title is not None else own,
-        answer=plot.answer or described,
+        answer=mark + (plot.answer or described),
         description=described,
         width_in=min(plot.width_in, MAX_WIDTH_IN),
         caption=tuple(dict.fromkeys(note for note in notes if note)),
@@ -140,21 +138,15 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
 
 
 def _with_columns(options: Options, summary: pd.DataFrame) -> Options:
-    """Return options whose columns have their full names.
-
-    Raises:
-        InputError: there is no such column.
-    """
+    """Return options whose columns have their full names."""
     choice, known = options.choice, list(summary.columns)
-    return replace(
-        options,
-        choice=replace(
-            choice,
-            x=choice.x and find_column(choice.x, known),
-            by=tuple(find_column(name, known) for name in choice.by),
-            panels=tuple(find_column(name, known) for name in choice.panels),
-        ),
+    chosen = replace(
+        choice,
+        x=choice.x and find_column(choice.x, known),
+        by=tuple(find_column(name, known) for name in choice.by),
+        panels=tuple(find_column(name, known) for name in choice.panels),
     )
+    return replace(options, choice=chosen)
 
 
 def _constants(summary: pd.DataFrame) -> str:
@@ -225,9 +217,7 @@ def _invalid(summary: pd.DataFrame, findings: pd.DataFrame, shown: pd.DataFrame)
     jobs = [printable(str(job)) for job in invalid_rows["job"].dropna().unique()]
     named = f" ({', '.join(jobs)})" if len(jobs) <= _MAX_INVALID else ""
     count = f"{invalid_rows['run'].nunique()} of {counted_noun(rows['run'].nunique(), 'run')}"
-    return (
-        f"Invalid results{'' if is_shown else ', not shown'} (see volbench check): {count}{named}"
-    )
+    return f"{_INVALID}{'' if is_shown else ', not shown'} (see volbench check): {count}{named}"
 
 
 def _not_shown(state: str, count: int) -> str:

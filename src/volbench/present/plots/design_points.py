@@ -13,6 +13,7 @@ import pandas as pd
 
 from volbench.analyse.frames.design import NAME, Cell, Design, Row, asked_rate, design_of
 from volbench.analyse.frames.job_frames import latency_column, measured, plain_rows
+from volbench.analyse.frames.run_options import BESIDE, with_sums
 from volbench.analyse.frames.workload_words import factor_name
 from volbench.errors import InputError, did_you_mean
 from volbench.model.frames.column_names import find_column, meaning_of
@@ -149,11 +150,7 @@ def _value_words(column: str, value: object) -> str:
 
 
 def metric_of(name: str, rows: pd.DataFrame) -> Metric:
-    """Return the response that a name means; percentiles are of the latency that all rows have.
-
-    Raises:
-        InputError: there is no such column, or it holds no numbers.
-    """
+    """Return the response that a name means; percentiles are of the latency that all rows have."""
     columns = list(rows.columns)
     if not meaning_of(name, columns):
         raise InputError(
@@ -186,12 +183,14 @@ def read_drawing(frames: Frames, options: Options, names: Sequence[str]) -> Draw
     rated = measured(summary)
     rated = rated[rated["direction"] != "sync"]
     responses = tuple(metric_of(name, summary) for name in names)
-    rows = plain_rows(rated)
+    summed = [*with_sums(plain_rows(rated), lambda row: row.get(BESIDE))]
+    rows, responses, syncs = _with_syncs(summed, summary, responses)
     design = design_of(rows, first=options.choice.columns)
     layout = layout_of(design, options.choice)
-    unsteady = _unsteady_runs(frames.get("verdicts", pd.DataFrame()))
+    verdicts = frames.get("verdicts", pd.DataFrame(columns=["verdict", "run"]))
+    unsteady = {*verdicts.loc[verdicts["verdict"].isin(_UNSTEADY), "run"]}
     drawn = [cell for cell in design.cells if _is_drawn(cell, layout)]
-    points, notes = [], []
+    points, notes = [], [syncs]
     for metric in responses:
         own, note = _points(drawn, design, layout, metric, unsteady)
         points.append(own)
@@ -205,20 +204,48 @@ def read_drawing(frames: Frames, options: Options, names: Sequence[str]) -> Draw
     return replace(drawing, notes=(*_notes(drawing), *filter(None, notes)))
 
 
+def _with_syncs(
+    rows: Sequence[Row], summary: pd.DataFrame, responses: tuple[Metric, ...]
+) -> tuple[Sequence[Row], tuple[Metric, ...], str]:
+    """Give buffered writes the latency of their syncs, as the answer does; and say so.
+
+    Where all rows are such writes, the name of the response says it, else a sentence.
+    """
+    syncs = {
+        (row["run"], row["group"]): row
+        for row in plain_rows(summary[summary["direction"] == "sync"])
+    }
+    columns = [metric.column for metric in responses if metric.is_latency]
+    calls: list[str] = []
+    made: list[Row] = []
+    for row in rows:
+        sync = syncs.get((row["run"], row["group"]))
+        if columns and sync is not None and row.get("direct") is False:
+            values = {name: sync.get(f"lat_{name.partition('_')[2]}") for name in columns}
+            calls.append(str(sync.get("sync_calls") or "sync"))
+            made.append({**row, **values})
+        else:
+            made.append(row)
+    if not calls:
+        return rows, responses, ""
+    if len(calls) < len(rows):
+        return made, responses, f"Latency of buffered writes is that of their {calls[0]}"
+    named = (
+        replace(metric, label=f"{calls[0]} {metric.label}") if metric.is_latency else metric
+        for metric in responses
+    )
+    return made, tuple(named), ""
+
+
 def _is_drawn(cell: Cell, layout: Layout) -> bool:
     if layout.view in {"lines", "grid", "towers"} and cell.values.get(layout.x) is None:
         return False
     return all(cell.values[name] in kept for name, kept in layout.held.items())
 
 
-def _unsteady_runs(verdicts: pd.DataFrame) -> set[object]:
-    return {*verdicts.loc[verdicts["verdict"].isin(_UNSTEADY), "run"]} if len(verdicts) else set()
-
-
 def _points(
     cells: Sequence[Cell], design: Design, layout: Layout, metric: Metric, unsteady: set[object]
 ) -> tuple[tuple[Point, ...], str]:
-    """Return the points of a response, and a sentence about results without it."""
     members: dict[tuple[_Values, object, object, _Values], list[Row]] = {}
     colours: dict[_Values, str] = {}
     lacking = 0
@@ -277,7 +304,9 @@ def _relative(
         colour_text(layout, cell)
         for cell in design.cells
         for name in layout.by
-        if base in _names_of_value(design, name, cell.values[name])
+        for value in (cell.values[name],)
+        for short in (short_values(name, design.by_column[name].values),)
+        if base in (str(value), shown_value(name, value), short.get(value, ""))
     }
     if len(wanted) != 1:
         known = dict.fromkeys(colour_text(layout, cell) for cell in design.cells)
@@ -293,11 +322,6 @@ def _relative(
     )
 
 
-def _names_of_value(design: Design, column: str, value: object) -> set[str]:
-    short = short_values(column, design.by_column[column].values)
-    return {str(value), shown_value(column, value), short.get(value, "")}
-
-
 def _notes(drawing: Drawing) -> Iterator[str]:
     """Yield the sentences of the caption: repeats, what is pooled, held, unsteady, constant."""
     layout, design = drawing.layout, drawing.design
@@ -310,9 +334,7 @@ def _notes(drawing: Drawing) -> Iterator[str]:
     else:
         of = f"repeats on all {pooled}" if pooled else "repeats"
         is_ranged = layout.view not in {"grid", "towers"}
-        yield f"Median of {several} {of}" + (
-            "; whiskers from the least to the most" if is_ranged else ""
-        )
+        yield f"Median of {several} {of}" + ("; whiskers from min to max" if is_ranged else "")
     yield constants_words(design)
     for name, kept in layout.held.items():
         yield held_words(name, kept, design.by_column[name].values)

@@ -44,7 +44,8 @@ def event_lines(
         texts, free_from = [], -math.inf
         for t_s, name in zip(once["_t"], once["name"], strict=True):
             if t_s >= free_from:
-                texts.append((at(t_s), 1.0, _short(name)))
+                short = name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"
+                texts.append((at(t_s), 1.0, short))
                 free_from = t_s + _ROOM * end_s
         data = pd.DataFrame(texts, columns=["_x", "_y", "_text"])
         lines.append(
@@ -59,7 +60,3 @@ def event_lines(
             )
         )
     return tuple(lines)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"

@@ -32,6 +32,7 @@ _PLACES = frozenset({"host", "volume", "client"})
 _COMPARED = ("volume", "host", "client", "ioengine", "scheduler", "direct", NAME, "fio_version")
 _ORDERED = ("iodepth", "numjobs", "block_bytes", "rwmixread")  # Of equals, the first is the x axis
 _PATTERN = ("rw", "direction")
+_BASELINES = frozenset({0, NOT_SET, "none"})  # Values that others are read against
 
 
 @dataclass(frozen=True)
@@ -211,8 +212,10 @@ def around_median(values: Sequence[object], count: int) -> tuple[object, ...]:
     middle = median_low(range(len(values)))
     first = min(max(0, middle - (count - 1) // 2), len(values) - count)
     kept = tuple(values[first : first + count])
-    has_baseline = values[0] in {0, NOT_SET} and count > 1
-    return (values[0], *kept[1:]) if has_baseline else kept
+    baseline = next((value for value in values if value in _BASELINES), None)
+    if baseline is None or baseline in kept or count == 1:
+        return kept
+    return (baseline, *kept[1:]) if values.index(baseline) < first else (*kept[:-1], baseline)
 
 
 def held_words(column: str, kept: Sequence[object], every: Sequence[object]) -> str:

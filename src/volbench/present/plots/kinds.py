@@ -106,6 +106,7 @@ REFERENCES = {
     "latency-map": "volbench.present.plots.charts.latency_maps:LATENCY_MAP",
     "device": "volbench.present.plots.charts.device_view:DEVICE",
     "warmup": "volbench.present.plots.charts.warmup_curves:WARMUP",
+    "within": "volbench.present.plots.charts.rate_search_chart:WITHIN_CHART",
     "rounds": "volbench.present.plots.charts.steady_rounds:ROUNDS_CHART",
     "storm": "volbench.present.plots.charts.storm_columns:STORM",
     "trend": "volbench.present.plots.charts.comparison_charts:TREND",
@@ -114,24 +115,13 @@ REFERENCES = {
 
 # Responses that people draw most
 RESPONSES = ("iops", "bw", "p50", "p99", "p999", "mean", "max")
-# Former name of a chart to the command that draws it
-FORMER_KINDS = {
+# Other word for a chart to the command that draws it
+OTHER_WORDS = {
     "bandwidth": "plot bw",
-    "sweep": "plot iops,p99",
-    "depth": "plot iops,mean --x iodepth --as bars",
-    "numjobs": "plot iops --x numjobs",
     "heatmap": "plot iops --as grid",
     "bars3d": "plot iops --as towers",
-    "sets": "plot iops --by campaign",
-    "ratios": "plot iops --relative-to VALUE",
     "ranking": "plot iops --x volume",
-    "knee": "plot iops,p99 --x iodepth",
-    "mixes": "plot iops --x rwmixread",
-    "convergence": "plot iops --x repeat",
-    "window": "plot rounds",
     "lines": "plot series",
-    "fleet": "plot iops,p99 --x host",
-    "blocks": "plot iops --x block --by arm",
 }
 
 

@@ -12,12 +12,14 @@ import pandas as pd
 
 from volbench.analyse.frames.design import Design, Factor, design_of
 from volbench.analyse.frames.job_frames import BY, COLOUR, measured, plain_rows
+from volbench.analyse.frames.run_options import BESIDE
 from volbench.present.factor_words import value_words
 from volbench.present.formatting import text
 from volbench.present.plots.grammar import MAX_COLOURS, around_median, held_words
 from volbench.present.plots.kinds import Frames, Room
 
 _JOINS = ("run", "group", "direction")
+_SHARES = "Clients ran at the same time on one volume: each has a share of its rate"
 MISSING = "none"  # Value of what is compared where a run has none
 _PATTERN = frozenset({"rw", "direction"})
 
@@ -31,7 +33,7 @@ def coloured(frames: Frames, column: str) -> Frames:
     if not column:
         return frames
     summary = frames["summary"]
-    values = summary[column]
+    values = summary[column].astype(object).where(summary[column].notna(), None)
     texts = summary[[*_JOINS]].assign(_text=[value_words(column, value) for value in values])
     marked = dict(frames)
     for name, frame in frames.items():
@@ -79,6 +81,8 @@ def fit(
     kept = rows[is_kept]
     if len(kept) < len(rows):
         frames = {name: _rows_of(frame, kept) for name, frame in frames.items()}
+    if BESIDE in kept and kept[BESIDE].notna().any():
+        sentences += (_SHARES,)
     if without is None:
         return frames, sentences
     label = _labels(design, is_kept, left_out)
@@ -128,7 +132,6 @@ def _within(
 
 
 def _values_of_rows(design: Design) -> dict[str, pd.Series]:
-    """Return the value of each row in each factor, in the order in which factors are held."""
 
     def rank(factor: Factor) -> tuple[bool, int]:
         return factor.column in _PATTERN, -len(factor.values)
@@ -143,7 +146,6 @@ def _values_of_rows(design: Design) -> dict[str, pd.Series]:
 def _part_numbers(
     room: Room, rows: pd.DataFrame, values: Mapping[str, pd.Series], left_out: set[str]
 ) -> pd.Series[int]:
-    """Return the number of the part that each row belongs to."""
     if room.what == "runs":
         return rows.groupby("run", sort=False).ngroup()
     names = [name for name in values if room.what == "results" or name not in left_out]
@@ -161,7 +163,6 @@ def _rows_of(frame: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def _labels(design: Design, is_kept: pd.Series[bool], left_out: set[str]) -> pd.Series[str]:
-    """Return the words of the cell of each row: of the factors that vary among the kept rows."""
     numbers = pd.Series(design.cell_of_rows)
     cells = [design.cells[number] for number in numbers[is_kept].unique()]
     names = [

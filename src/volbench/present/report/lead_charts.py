@@ -8,6 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.frames.run_options import WITHIN
 from volbench.analyse.time.boot_storm import storm_steps
 from volbench.analyse.time.warmup_curve import curves
 from volbench.errors import InputError
@@ -42,12 +43,15 @@ def report_plots(read: Read, options: Options = _DEFAULTS) -> Iterator[Plot]:
         yield from plots or _responses(read, options)
         return
     leads: list[str] = ["rounds"] if options.rounds else []
+    is_search = WITHIN in summary and summary[WITHIN].astype(bool).all()
+    leads += ["within"] if WITHIN in summary else []
     leads += ["storm"] if is_storm(read) else []
     leads += ["warmup"] if is_warm_up(read) else []
     for name in leads:
         if plot := _plot(name, read, options):
             yield plot
-    yield from _responses(read, options)
+    if not is_search:
+        yield from _responses(read, options)
 
 
 def _responses(read: Read, options: Options) -> Iterator[Plot]:
@@ -71,9 +75,7 @@ def _plot(name: str, read: Read, options: Options = _DEFAULTS) -> Plot | None:
 def fitted(plot: Plot) -> Plot:
     """Return a plot as low as the first screen needs and the names beside it allow."""
     scale = min(1.0, _HEIGHT_IN / sum(plot.heights))
-    names_in = {
-        panel.row: rows_height_in(panel.y.categories, is_tight=True) for panel in plot.panels
-    }
+    names_in = {each.row: rows_height_in(each.y.categories, is_tight=True) for each in plot.panels}
     heights = (max(own * scale, names_in.get(row, 0.0)) for row, own in enumerate(plot.heights))
     return replace(plot, heights=tuple(heights))
 

@@ -77,7 +77,6 @@ def _origin(part: CampaignPart) -> dict[str, str]:
 
 
 def _rendered(template: str, **content: object) -> str:
-    """Return a page with the style of reports."""
     loader = PackageLoader(__package__, "templates")
     environment = Environment(
         loader=loader,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_latency
 
 _MAX_CAUSES = 3  # of sums that are missing, below the table
+_WITH_DIGITS = re.compile(r"\S*\d\S*,? ?")  # names and times, in which like causes differ
 
 
 def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
@@ -43,9 +45,14 @@ def _label_columns(rows: Sequence[Row]) -> list[Column[Row]]:
 
 def _sums_note(rows: Sequence[Row]) -> str:
     """Return what the rates of the aggregate are, and why some are missing; syncs have none."""
-    note = "sums over the time in which all clients ran; latencies of all their I/Os"
-    reasons = [str(row["no_total"]) for row in rows if row.get("no_total")]
-    causes = [f"n/a: {reason}" for reason in dict.fromkeys(reasons)]
+    is_known = any(row.get("overlap_s") is not None or row.get("iops") is None for row in rows)
+    time = "over the time in which all clients ran" if is_known else "of the rates of whole runs"
+    note = f"sums {time}; latencies of all their I/Os"
+    alike: dict[str, list[str]] = {}
+    for reason in (str(row["no_total"]) for row in rows if row.get("no_total")):
+        alike.setdefault(_WITH_DIGITS.sub("", reason), []).append(reason)
+    counts = ((own[0], f" (in {len(own)} rows)" if own[1:] else "") for own in alike.values())
+    causes = [f"n/a: {reason}{count}" for reason, count in counts]
     more = [f"{len(causes) - _MAX_CAUSES} more causes"] if causes[_MAX_CAUSES:] else []
     return "; ".join([note, *causes[:_MAX_CAUSES], *more])
 

@@ -81,7 +81,6 @@ def audit_words(found: Sequence[Delivery]) -> str:
 
 
 def _by_volume(found: Sequence[Delivery]) -> list[Delivery]:
-    """Return the worst limit of each volume, the worst first."""
     worst: dict[tuple[str, str, str], Delivery] = {}
     for delivery in found:  # the worst first
         worst.setdefault((delivery.campaign, delivery.host, delivery.volume), delivery)
@@ -104,12 +103,10 @@ def verdict_words(delivery: Delivery) -> str:
 
 
 def _percents(shares: Interval) -> str:
-    low, middle, high = (percent(max(0.0, end)) for end in _ends(shares))
+    low, middle, high = (
+        percent(max(0.0, end)) for end in (shares.low, shares.estimate, shares.high)
+    )
     return f"{middle} % [{low}, {high}]"
-
-
-def _ends(interval: Interval) -> tuple[float, float, float]:
-    return interval.low, interval.estimate, interval.high
 
 
 def _promised(delivery: Delivery) -> str:
@@ -154,7 +151,6 @@ def _depth_lines(found: Sequence[Delivery]) -> Iterator[str]:
 
 
 def _of_time(delivery: Delivery) -> Iterator[str]:
-    """Yield what is known of a promised share of time."""
     promised = delivery.promise.time_share
     if math.isnan(promised):
         return

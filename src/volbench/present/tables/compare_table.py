@@ -7,8 +7,13 @@ from collections.abc import Callable, Sequence
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison, headlines
-from volbench.analyse.compare.comparison_result import Compared, Verdict, row_of, signed_percent
-from volbench.analyse.compare.comparison_result import change_words as ratio_words
+from volbench.analyse.compare.comparison_result import (
+    Compared,
+    Verdict,
+    change_text,
+    row_of,
+    signed_percent,
+)
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.compare.workload_trends import LevelChange, State, Trend, Trends, record_of
 from volbench.model.frames.column_names import Measure
@@ -96,7 +101,9 @@ def notes(comparison: Comparison) -> list[str]:
     """Return the notes that explain the verdicts, one sentence each."""
     tested = [row for row in comparison.rows if row.contrast]
     share = format_percent(comparison.confidence)
-    lines = ["Percent: change of the metric against the base; faster is more IOPS or less latency."]
+    lines = [
+        "Percent: change against the base, x: ratio to it; faster is more IOPS or less latency."
+    ]
     if len(tested) > 1:
         lines.append(
             f"{len(tested)} comparisons: family-wise confidence {share} (Holm-Bonferroni);"
@@ -104,10 +111,7 @@ def notes(comparison: Comparison) -> list[str]:
         )
     elif tested:
         lines.append(f"Confidence of the intervals: {share}.")
-    if shared := _shared_shortage(comparison.rows):
-        lines.append(
-            f"No intervals ({shared}): differences may be chance, especially those below 10 %."
-        )
+    lines += _chance_notes(comparison.rows)
     units = {row.contrast.unit for row in tested if row.contrast}
     if units & {"repeats", "blocks"}:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
@@ -137,7 +141,7 @@ def shown_value(measure: Measure, value: float) -> str:
 
 def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
     candidates = list(dict.fromkeys(row.candidate for row in rows))
-    several, shared = len(candidates) > 1, _shared_shortage(rows)
+    several = len(candidates) > 1
     columns: list[Column[Compared]] = [Column("workload", lambda row: row.label, priority=IDENTITY)]
     columns += [
         Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc]  # the default binds the loop's value
@@ -158,23 +162,21 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
         *_design_columns(rows),
         Column(
             "verdict",
-            lambda row: _verdict_words(row, shared) + (" !" if row.warnings else ""),
+            lambda row: row.words + (" !" if row.warnings else ""),
             priority=IDENTITY,
             is_folded=True,
         ),
     ]
 
 
-def _shared_shortage(rows: Sequence[Compared]) -> str:
-    """Return why no row has an interval, where it is the same in all of several; else ""."""
-    shortages = {row.shortage if row.ratio > 0 and not row.contrast else "" for row in rows}
-    return shortages.pop() if len(rows) > 1 and len(shortages) == 1 else ""
-
-
-def _verdict_words(row: Compared, shared_shortage: str) -> str:
-    """Return a verdict in words; a note says what all rows lack."""
-    is_short = shared_shortage and not row.is_as_asked
-    return ratio_words(row.ratio, row.measure) if is_short else row.words
+def _chance_notes(rows: Sequence[Compared]) -> list[str]:
+    """Return that untested differences may be chance, and how far their repeats differ."""
+    untested = [row for row in rows if row.verdict is Verdict.TOO_FEW and row.ratio > 0]
+    groups = [group for row in untested for group in (row.base_group, row.candidate_group)]
+    spreads = [max(g.values) / min(g.values) for g in groups if g.repeats > 1 and min(g.values) > 0]
+    known = f"by up to {change_text(max(spreads)).lstrip('+')}" if spreads else "unknown"
+    many = "repeats of a workload differ" if spreads else "the spread of repeats is"
+    return [f"Not tested: differences may be chance; {many} {known}."] if untested else []
 
 
 def _design_columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
@@ -197,7 +199,6 @@ def _value_column(
 
 
 def _repeats(row: Compared) -> str:
-    """Return the number of repeats on each side, and of volumes."""
     texts = [
         f"{group.repeats} on {group.volumes}" if group.volumes > 1 else str(group.repeats)
         for group in (row.base_group, row.candidate_group)
@@ -238,7 +239,7 @@ def trend_headline(trends: Trends) -> str:
 def course_sentences(trends: Trends) -> list[str]:
     """Return what fell and since when, or that nothing did, and how many have which state."""
     fallen = [row for row in trends.judged if row.state in {State.REGRESSION, State.OUTSIDE}]
-    words = [f"{row.label}, {measure_name(row.measure)}: {trend_words(row)}." for row in fallen]
+    words = [f"{row.name}, {measure_name(row.measure)}: {trend_words(row)}." for row in fallen]
     if not words:
         dates = sorted(text[:10] for trend in trends.rows for text in trend.started_utc if text)
         words = [f"No regression{f' since {dates[0]}' if dates else ''}."]

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from volbench.analyse.frames.design import NAME, WORKLOAD, Cell, Design
-from volbench.errors import InputError, did_you_mean
+from volbench.analyse.frames.run_options import members_of
+from volbench.errors import InputError, did_you_mean, quoted
 from volbench.model.frames.column_names import meaning_of
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import NOT_SET
 from volbench.present.cell_results import CellResult, cell_result
 from volbench.present.factor_words import (
     constants_words,
+    listed,
     numeral,
     short_values,
     shown_value,
@@ -35,7 +37,9 @@ _HEADINGS = {"block_bytes": "bs", "size_bytes": "size", "direct": "cache", "rwmi
 _RECORDED = ("campaign", "host", "volume", *WORKLOAD)  # Columns of each record
 _LATENCIES = {"mean": 4, "p99": 1, "max": 5}  # Statistic to priority
 _PLACES = frozenset({"campaign", "arm", "host", "volume", "client", "fio_version"})
+_REPEATS_NOTE = "Of repeats: the median; of lat max the largest."
 _MAX_NAMED = 6  # Cells that a note names
+_MAX_JOB = 12  # Characters of names of jobs that have a column
 
 
 @dataclass(frozen=True)
@@ -57,26 +61,37 @@ def cells_table(
     """
     columns = _identity(design)
     rows = [row for cell in sorted_cells(design) for row in _cell_rows(cell, design, judgements)]
+    is_named = NAME not in columns and _are_names(rows)
+    if is_named and not design.rows[0].get("import_folder"):  # in the order of the plan
+        ordered = sorted(design.cells, key=lambda cell: cell.places)
+        rows = [row for cell in ordered for row in _cell_rows(cell, design, judgements)]
     is_several = any(int(str(row["repeats"])) > 1 for row in rows)
     if any(row["direction"] == "sync" for row in rows) and "rw" not in columns:
         columns.insert(0, "rw")
     identities = [_identity_column(column, design) for column in columns]
     kinds = {row["latency"] for row in rows} - {None}
+    remarks_priority = IDENTITY if any(row["invalid"] or row["asked"] for row in rows) else 1
     table_columns: list[Column[Row]] = [
+        *([Column("job", priority=6)] if is_named else []),
         *identities,
         *([Column("repeats", is_right=True, priority=2)] if len(design.repeats) > 1 else []),
         quantity("iops", "IOPS", priority=IDENTITY),
         *([Column("range", _range, is_right=True)] if is_several else []),
         quantity("bw_bytes_per_s", "bandwidth", priority=2),
         *(_latency_column(name, priority, kinds) for name, priority in _LATENCIES.items()),
-        _remarks_column(rows),
+        Column("remarks", _remarks, is_optional=True, priority=remarks_priority, is_folded=True),
     ]
     above = constants_words(design)
     above = f"All: {above}" if above and len(rows) > 1 else above
-    more = []
-    if kinds == {"lat", "clat"}:
-        more.append("* completion latency, where that of the whole I/O was not reported")
-    return Table("results", table_columns, rows, title=_title(title, above), notes=[*more, *notes])
+    star = "* completion latency, where that of the whole I/O was not reported"
+    more = [star] if kinds == {"lat", "clat"} else []
+    more += [_REPEATS_NOTE] if is_several else []
+    if (name := design.by_column.get(NAME)) and design.rows[0].get("import_folder"):
+        others = ",".join(column for column in design.by_column if column != NAME)
+        named = listed([str(value) for value in name.known[:3]])
+        more.append(f"Only names differ: {named}.")
+        more += [f"As repeats: volbench show --by {quoted(others)}"] if others else []
+    return Table("results", table_columns, rows, title=titled(title, above), notes=[*more, *notes])
 
 
 def groups_table(
@@ -120,12 +135,10 @@ def groups_table(
         quantity("iops", "median IOPS", is_optional=True),
         Column("range", _range, header="IOPS", is_right=True),
         quantity("bw_bytes_per_s", "bandwidth", priority=3, is_optional=True),
-        quantity("lat_p99_s", "lat p99", priority=2, is_optional=True),
+        _latency_column("p99", 2, {row["latency"] for row in rows} - {None}),
         Column("remarks", _remarks, is_optional=True, priority=3),
     ]
-    unlike = sorted(
-        {column for row in rows for column in str(row["differ_in"]).split(",") if column}
-    )
+    unlike = sorted({name for row in rows for name in str(row["differ_in"]).split(",") if name})
     more = [f"{counted_noun(len(design.rows), 'result')} in {counted_noun(len(rows), 'group')}"]
     if not by:
         more.append("every cell: volbench show --format csv; some of them: --where 'bs==4k'")
@@ -136,11 +149,11 @@ def groups_table(
         )
     above = constants_words(design)
     return Table(
-        "groups", table_columns, rows, title=_title(title, f"All: {above}"), notes=[*more, *notes]
+        "groups", table_columns, rows, title=titled(title, f"All: {above}"), notes=[*more, *notes]
     )
 
 
-def _title(answer: str, constants: str) -> str:
+def titled(answer: str, constants: str) -> str:
     """Return the answer and the constants, with a blank line below them."""
     lines = [*filter(None, [answer, constants and f"{constants}."])]
     return "\n".join([*lines, ""]) if lines else ""
@@ -274,11 +287,11 @@ def _is_number(column: str) -> bool:
 
 
 def _cell_rows(cell: Cell, design: Design, judgements: Judgements) -> list[Row]:
-    """Return the row of a cell, and that of the syncs of its runs, if there are any."""
     rows = [design.rows[place] for place in cell.places]
     record = {name: rows[0].get(name) for name in _RECORDED}
     record |= {name: rows[0].get(name) for name in ("block_min_bytes", "block_max_bytes")}
     record |= {name: rows[0].get(name) for name in labels_of(rows)}
+    record["job"] = ", ".join(dict.fromkeys(text(row, "job") for row in rows))
     record |= cell.values
     made: list[Row] = [{**record, **_numbers(cell, rows, judgements)}]
     keys = [(row.get("run"), row.get("group")) for row in rows]
@@ -290,13 +303,22 @@ def _cell_rows(cell: Cell, design: Design, judgements: Judgements) -> list[Row]:
     return made
 
 
+def _are_names(rows: Sequence[Row]) -> bool:
+    """Return whether each row has a short name of its own: longer ones restate the options."""
+    names = {str(row["job"]) for row in rows}
+    return 1 < len(names) == len(rows) and max(map(len, names)) <= _MAX_JOB
+
+
 def _numbers(cell: Cell, rows: Sequence[Row], judgements: Judgements) -> dict[str, object]:
     """Return the medians of valid repeats; of invalid ones where there are no others."""
-    marks = [judgements.warnings.get(text(row, "run"), "") for row in rows]
+    runs = [[str(run) for run in members_of(row)] for row in rows]
+    marks = ["".join(judgements.warnings.get(run, "") for run in of_row) for of_row in runs]
     valid = [row for row, mark in zip(rows, marks, strict=True) if "!" not in mark]
     result = cell_result(cell, tuple(valid or rows))
     kinds = {latency(row, "p99").column[:4] for row in result.rows} - {""}
-    states = {judgements.unsteady.get(text(row, "run"), "") for row in rows} - {""}
+    is_completion, p99_s = "clat" in kinds, _latency_s(result, "p99")
+    every = [run for of_row in runs for run in of_row]
+    states = {judgements.unsteady.get(run, "") for run in every} - {""}
     return {
         "repeats": len(rows),
         "iops": _or_none(result.iops),
@@ -304,13 +326,14 @@ def _numbers(cell: Cell, rows: Sequence[Row], judgements: Judgements) -> dict[st
         "iops_high": max(result.rates) if result.rates and _or_none(result.iops) else None,
         "bw_bytes_per_s": _or_none(result.bw_bytes_per_s),
         **{f"lat_{name}_s": _latency_s(result, name) for name in _LATENCIES},
-        "latency": "clat" if "clat" in kinds else "lat" if kinds else None,
+        **({"lat_p99_s": None, "clat_p99_s": p99_s} if is_completion else {}),
+        "latency": "clat" if is_completion else "lat" if kinds else None,
         "beyond": lower_bound(result.row, "p99"),
         "asked": result.asked,
         "unsteady": ", ".join(sorted(states)),
-        "warnings": sum(int(mark.rstrip("!")) for mark in marks if mark),
+        "warnings": sum(int(judgements.warnings.get(run, "").rstrip("!") or 0) for run in every),
         "invalid": len(rows) - len(valid),
-        "runs": [row.get("run") for row in rows],
+        "runs": every,
     }
 
 
@@ -320,7 +343,8 @@ def _or_none(value: float) -> float | None:
 
 def _latency_s(result: CellResult, statistic: str) -> float | None:
     values = [latency(row, statistic).seconds for row in result.rows]
-    return None if any(map(math.isnan, values)) else median(values)
+    of_repeats = max if statistic == "max" else median
+    return None if any(map(math.isnan, values)) else of_repeats(values)
 
 
 def _range(row: Row) -> str:
@@ -338,21 +362,16 @@ def _latency_column(statistic: str, priority: int, kinds: Collection[object]) ->
     is_mixed = is_percentile and len(kinds) > 1
 
     def show(row: Row) -> str:
-        if row.get(column) is None and is_percentile and row.get("beyond"):
+        is_completion = is_percentile and row.get("latency") == "clat"
+        own = f"c{column}" if is_completion else column
+        if row.get(own) is None and is_percentile and row.get("beyond"):
             return str(row["beyond"])
-        value = shown(row, column, format_latency)
-        return f"{value}*" if is_mixed and row.get("latency") == "clat" else value
+        value = shown(row, own, format_latency)
+        return f"{value}*" if is_mixed and is_completion else value
 
     kind = "clat" if is_percentile and {*kinds} == {"clat"} else "lat"
     header = f"{kind} {statistic}"
     return Column(column, show, header=header, priority=priority, is_right=True, is_optional=True)
-
-
-def _remarks_column(rows: Sequence[Row]) -> Column[Row]:
-    """Return the remarks; they are never left out where a row is not what it seems."""
-    is_needed = any(row["invalid"] or row["asked"] for row in rows)
-    priority = IDENTITY if is_needed else 1
-    return Column("remarks", _remarks, is_optional=True, priority=priority, is_folded=True)
 
 
 def _remarks(row: Row) -> str:
@@ -421,7 +440,9 @@ def _group_row(
         and len({_key(cell.values[factor.column]) for cell in cells}) > 1
     ]
     if unlike:
-        numbers |= dict.fromkeys(("iops", "bw_bytes_per_s", "lat_mean_s", "lat_p99_s"))
+        numbers |= dict.fromkeys(
+            ("iops", "bw_bytes_per_s", "lat_mean_s", "lat_p99_s", "clat_p99_s")
+        )
     spans = {column: _span([cell.values[column] for cell in cells], column) for column in others}
     return {**values, **spans, **numbers, "results": len(rows), "differ_in": ",".join(unlike)}
 

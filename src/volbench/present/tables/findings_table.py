@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import click
 
@@ -23,6 +24,16 @@ _WORDS = {
     Severity.INVALID: ("invalid", "invalid"),
     Severity.WARNING: ("warning", "warnings"),
     Severity.NOTE: ("note", "notes"),
+}
+# Rules whose findings have their cause in the finding of another rule about the same run
+_CAUSES: Mapping[str, Sequence[str]] = {
+    "smaller-than-memory": ("page-cache",),
+    "not-steady": ("host-noise", "cpu-throttled", "throttled", "credits-ran-out", "stall"),
+    "uneven-repeats": ("host-noise", "cpu-throttled", "neighbour"),
+    "stall": ("host-noise", "cpu-throttled"),
+    "two-latencies": ("host-noise", "cpu-throttled", "throttled", "page-cache", "stall"),
+    "too-short": ("ended-early",),
+    "empty-logs": ("ended-early",),
 }
 _PIPE_WIDTH = 100
 _SHOWN_RUNS = 4
@@ -49,7 +60,7 @@ def warning_marks(rows: Sequence[Row]) -> dict[str, str]:
     heavy = [row for row in rows if row["severity"] != Severity.NOTE.value]
     return {
         run: f"{len(warnings)}{'!' if count_severities(warnings)[Severity.INVALID] else ''}"
-        for run, warnings in _by_run(heavy).items()
+        for (_, run), warnings in _by_run(heavy).items()
     }
 
 
@@ -104,12 +115,13 @@ def findings_text(
     runs: int,
     width: int | None = None,
     colour: bool = False,
-    is_brief: bool = True,
+    detail: Literal["line", "brief", "whole"] = "brief",
     paths: str = "DIR",
 ) -> str:
     """Return findings grouped by rule, each rule with its reason and advice.
 
-    Equal findings of several runs are one entry. The most severe rules come first.
+    Equal findings of several runs are one entry. The most severe rules come first. With the detail
+    ``line``, each rule has one line.
     """
     if not rows and not runs:
         return f"no run that finished, so nothing was checked; the reasons: volbench show {paths}\n"
@@ -118,22 +130,63 @@ def findings_text(
     several = len({text(row, "campaign") for row in rows}) > 1
     width = width or _PIPE_WIDTH
     lines: list[str] = []
-    for rule, group in by_rule(rows).items():
+    caused = _caused(rows) if detail == "brief" else {}
+    folded = {id(row) for effects in caused.values() for row in effects}
+    for rule, group in by_rule([row for row in rows if id(row) not in folded]).items():
         name = click.style(rule, bold=True) if colour else rule
-        lines.append(f"{name}  {counted(count_severities(group))}")
+        counts = counted(count_severities(group))
+        if detail == "line":
+            said = wrap(f"{rule}  {counts}: {text(group[0], 'message')}", width - 4)
+            lines.append(name + said[0].removeprefix(rule) + (" ..." if said[1:] else ""))
+            continue
+        lines.append(f"{name}  {counts}")
         entries = _entries(group, with_campaign=several, width=width, colour=colour)
-        more = len(entries) - _SHOWN_FINDINGS if is_brief else 0
+        more = len(entries) - _SHOWN_FINDINGS if detail == "brief" else 0
         more = more if more > 1 else 0
         lines += [line for entry in entries[: len(entries) - more] for line in entry]
         if more:
             lines.append(f"  and {more:,} more like these: volbench check --rule {rule} {paths}")
+        if rule in caused:
+            lines += _paragraph("  also ", _effects(caused[rule], paths), width=width)
         lines += _paragraph("  why  ", text(group[0], "why"), width=width)
         lines += [*_paragraph("  do   ", text(group[0], "advice"), width=width), ""]
     severe = (row for row in rows if row["severity"] != Severity.NOTE.value)
     affected = len({(text(row, "campaign"), text(row, "run")) for row in severe})
     ending = f"; {affected:,} of {counted_noun(runs, 'run')} affected" if affected else ""
+    if detail == "line":
+        ending += f"; why, and what to do: volbench check --rule NAME {paths}"
     lines.append(f"{counted(count_severities(rows))}{ending}")
     return "\n".join(lines) + "\n"
+
+
+def _caused(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return findings that another finding of their run explains, by the rule of that one.
+
+    A finding is never explained by a lighter one.
+    """
+    order = [severity.value for severity in _WORDS]
+    caused: dict[str, list[Row]] = {}
+    for run in _by_run(rows).values():
+        weights = {
+            text(row, "rule"): order.index(text(row, "severity"))
+            for row in sorted(run, key=lambda row: -order.index(text(row, "severity")))
+        }
+        for row in run:
+            weight = order.index(text(row, "severity"))
+            causes = _CAUSES.get(text(row, "rule"), ())
+            if cause := next((c for c in causes if weights.get(c, len(order)) <= weight), ""):
+                caused.setdefault(cause, []).append(row)
+    return caused
+
+
+def _effects(rows: Sequence[Row], paths: str) -> str:
+    """Return the numbers of findings that have one cause, and the command that lists them."""
+    groups = by_rule(rows)
+    named = " and ".join(
+        f"{counted(count_severities(group))} of {rule}" for rule, group in groups.items()
+    )
+    options = " ".join(f"--rule {rule}" for rule in groups)
+    return f"{named} in the same runs: volbench check {options} {paths}"
 
 
 def _entries(
@@ -174,9 +227,9 @@ def _shorten(names: Sequence[str]) -> str:
     return f"{', '.join(distinct[: _SHOWN_RUNS - 1])} and {more:,} more"
 
 
-def _by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows of the findings frame by run."""
-    groups: dict[str, list[Row]] = {}
+def _by_run(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return the rows of the findings frame by campaign and run."""
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault(text(row, "run"), []).append(row)
+        groups.setdefault((text(row, "campaign"), text(row, "run")), []).append(row)
     return groups

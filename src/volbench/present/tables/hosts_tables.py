@@ -11,7 +11,7 @@ from typing import Any
 from volbench.model.campaign.host import Host, Inventory
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.campaign.run_secrets import masked_host
-from volbench.model.results.provenance import VolumeFacts
+from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.present.formatting import MISSING, Row, printable
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
 from volbench.units import counted_noun, format_capacity, format_duration, format_latency
@@ -72,12 +72,25 @@ def _pairs(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
-def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> Table[Any]:
-    """Return surveyed hosts, a row each, with the problems in the last column.
+def survey_row(
+    name: str,
+    problem: str,
+    host: HostFacts | None = None,
+    clock: str = "",
+    volumes: Mapping[str, VolumeFacts] | None = None,
+) -> dict[str, str]:
+    """Return a row of `survey_table`; what a host did not tell is empty."""
+    row = dict.fromkeys(("host", *_SURVEY_PRIORITIES), "")
+    if host is not None:
+        memory = host.usable_memory_bytes
+        row |= {"fio": host.fio_version, "kernel": host.kernel, "CPUs": str(host.cpus)}
+        row |= {"memory": "" if memory is None else format_capacity(memory), "clock": clock}
+        row["volumes"] = "\n".join(volume_words(*pair) for pair in (volumes or {}).items())
+    return row | {"host": name, "problem": problem}
 
-    Args:
-        rows: text under each heading: ``host``, ``fio``, ..., ``problem``.
-    """
+
+def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> Table[Any]:
+    """Return surveyed hosts, a row each, with the problems in the last column."""
     usable = sum(not row["problem"] for row in rows)
     table = text_table(
         "survey",
@@ -85,7 +98,7 @@ def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> T
         identity="host",
         priorities=_SURVEY_PRIORITIES,
         folded=["volumes", "problem"],
-        notes=[f"{usable} of {counted_noun(len(rows), 'host')} can take part"],
+        notes=[f"{usable} of {counted_noun(len(records), 'host')} can take part"],
     )
     return replace(table, document=records)
 
@@ -99,6 +112,7 @@ class ClientStatus:
     states: Counter[RunState] = field(default_factory=Counter)  # runs by state
     running: str = ""  # the run that goes on
     since_utc: str = ""  # when that was started
+    silent_utc: str = ""  # last answer of a host that does not answer
 
     def add(self, run_id: str, state: RunState | None, process: Mapping[str, object]) -> None:
         """Count a run; None for one that was never started."""
@@ -115,6 +129,7 @@ class ClientStatus:
             **counts,
             "running": self.running,
             "since_utc": self.since_utc,
+            "silent_utc": self.silent_utc,
         }
 
 
@@ -142,6 +157,7 @@ STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
     _state_column(RunState.NOT_NEEDED, priority=4),
     Column("running", lambda row: row.running, priority=1, is_optional=True),
     Column("since_utc", lambda row: row.since_utc, header="since", priority=3, is_optional=True),
+    Column("silent_utc", lambda row: row.silent_utc, header="silent since", is_optional=True),
 )
 
 
@@ -207,7 +223,6 @@ def _words(name: str, value: object) -> str:
 
 
 def _number_words(name: str, value: float) -> str:
-    """Return a number in the format of the unit in its name."""
     if name.endswith("_bytes"):
         return f"{format_capacity(value)} ({value} bytes)"
     return format_duration(value) if name.endswith("_s") else str(value)

@@ -73,11 +73,7 @@ def junit_of_trends(trends: Trends, *, fails_undecided: bool = True) -> bytes:
 
 
 def _suite(name: str, cases: Iterable[_Case]) -> bytes:
-    """Return a test suite.
-
-    GitLab shows class, name, time and the text of a failure; Jenkins and the actions of GitHub also
-    its message.
-    """
+    """Return a test suite; GitLab shows the text of a failure, Jenkins and GitHub its message."""
     listed = list(cases)
     elements = [case.element for case in listed]
     suite = ET.Element(

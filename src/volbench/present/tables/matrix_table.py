@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -18,11 +18,11 @@ from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_latency, format_percent
 
 MAX_COLUMNS = 6  # More values are ranked: a page of 1280 px has room for seven columns
-_CERTAIN = "certain"  # Style of a difference that is no chance
+_IN_ORDER = frozenset({"arm", "campaign"})  # Their first value is the base of all others
 _NOTE = (
-    "{what}; behind them the change against {first}. Bold: every repeat is beyond every repeat of"
-    " the other, or single runs differ by more than 5 %."
+    "Median IOPS of repeats, with the change against {base}. ~: within the variation of repeats."
 )
+_NOTE_OF_ONE = "IOPS of one run each, with the change against {base}: in brackets, or ~ below 5 %."
 
 
 @dataclass(frozen=True)
@@ -53,42 +53,35 @@ def compared_page_table(design: Design) -> Table[Any] | None:
     ]
     names = value_names(compared.column, compared.known)
     columns = [Column[_Row]("workload", lambda row: row.workload, priority=IDENTITY)]
-    columns += [_column(value, names[value], compared.known[0], rows) for value in compared.known]
-    note = _NOTE.format(what=_what(rows), first=names[compared.known[0]])
+    first = compared.known[0] if compared.column in _IN_ORDER else None
+    columns += [_column(value, names[value], first) for value in compared.known]
+    is_repeated = any(len(each.rates) > 1 for row in rows for each in row.results.values())
+    note = _NOTE if is_repeated else _NOTE_OF_ONE
+    note = note.format(base="the best of the row" if first is None else names[first])
     return Table("matrix", columns, [row for row in rows if row.results], notes=[note])
 
 
-def _what(rows: Sequence[_Row]) -> str:
-    """Return what the numbers are: medians where there are repeats."""
-    results = [result for row in rows for result in row.results.values()]
-    return "Median IOPS" if any(len(result.rates) > 1 for result in results) else "IOPS"
+def _column(value: object, name: str, first: object) -> Column[_Row]:
+    """Return the column of a value: its rate, and its change against the first or best value."""
 
+    def show(row: _Row) -> str:
+        result = row.results.get(value)
+        if result is None or not result.rates:
+            return MISSING
+        if result.asked:
+            return f"{result.rate_words}, asked"
+        text = result.rate_words.removesuffix(" IOPS")
+        free = [each for each in row.results.values() if each.rate > 0 and not each.asked]
+        base = row.results.get(first, max(free, key=lambda each: each.rate, default=result))
+        if result is base or base not in free or result not in free:
+            return text
+        gain = gain_of(result, base)
+        change = f"{100 * (gain.ratio - 1):+.0f} %".replace("-", "\u2212")
+        change = change if gain.ratio < 2 else f"{gain.ratio:.3g}x"
+        change = change if gain.is_repeated else f"({change})"
+        return f"{text} {change}" if gain.is_clear else f"{text} ~"
 
-def _column(value: object, name: str, first: object, rows: Sequence[_Row]) -> Column[_Row]:
-    """Return the column of a value: its rate, and its change against the first value."""
-    texts = {row.workload: _cell(row, value, first) for row in rows}
-    return Column[_Row](
-        name,
-        lambda row: texts[row.workload][0],
-        header=name,
-        is_right=True,
-        styles={text: _CERTAIN for text, is_certain in texts.values() if is_certain},
-    )
-
-
-def _cell(row: _Row, value: object, first: object) -> tuple[str, bool]:
-    """Return a rate with its change, in brackets where it may be chance, and whether it is not."""
-    result, base = row.results.get(value), row.results.get(first)
-    if result is None or not result.rates:
-        return MISSING, False
-    if result.asked:
-        return f"{result.rate_words}, asked", False
-    text = result.rate_words.removesuffix(" IOPS")
-    if value == first or base is None or not base.rate > 0 or not result.rate > 0 or base.asked:
-        return text, False
-    gain = gain_of(result, base)
-    change = f"{100 * (gain.ratio - 1):+.0f} %".replace("-", "\u2212")
-    return (f"{text} {change}", True) if gain.is_clear else (f"{text} ({change})", False)
+    return Column[_Row](name, show, header=name, is_right=True)
 
 
 def _by_setting(

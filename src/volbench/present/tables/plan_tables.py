@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign
     from volbench.model.profile.profile_model import Profile
 
-_BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
+_BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs", "size", "runtime")
 PROFILE_COLUMNS: tuple[Column[Row], ...] = (
     Column("profile", priority=IDENTITY),
     Column("jobs", is_right=True),
@@ -44,6 +44,7 @@ def profile_table(profile: Profile) -> Table[Row]:
                 for name, options in job.sections.items()
             },
             "note": job.note,
+            "within": job.within,
         }
         for job in profile.jobs
     ]
@@ -57,13 +58,14 @@ def _known_values(options: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def _options(row: Row) -> str:
-    """Return the main options of a job or run, or those of each of its sections."""
     options, sections = row["options"], row["sections"]
     if isinstance(sections, Mapping) and len(sections) > 1:
         named = [f"{name}: {brief_options(each)}" for name, each in sections.items()]
         more = [f"and {len(named) - _NAMES_SHOWN} more"] if len(named) > _NAMES_SHOWN else []
         return "; ".join([*named[:_NAMES_SHOWN], *more])
-    return brief_options(options) if isinstance(options, Mapping) else ""
+    within = row.get("within") or ()
+    bounds = [f"within {' and '.join(within)}"] if isinstance(within, tuple) and within else []
+    return " ".join([brief_options(options) if isinstance(options, Mapping) else "", *bounds])
 
 
 def profiles_table(index: Sequence[Row]) -> Table[Row]:
@@ -103,11 +105,13 @@ def runs_table(
             "options": dict(run.effective(run.sections[0])),
             "sections": {section.name: dict(run.effective(section)) for section in run.sections},
             "expected_s": expected_s.get(run.id),
+            "within": run.within,
         }
         for index, run in enumerate(campaign.runs, start=1)
     ]
     notes = [f"volume of all runs: {only}" for only in volumes if len(volumes) == 1]
-    if is_brief and len(rows) > _MANY_RUNS:
+    is_search = any(run.within for run in campaign.runs)
+    if is_brief and (len(rows) > _MANY_RUNS or is_search):
         workloads: dict[str, dict[str, Any]] = {}
         for row in rows:
             key = " ".join(
@@ -120,6 +124,8 @@ def runs_table(
         count = Column[Row]("runs", priority=1, is_right=True)
         columns = [Column("job", priority=IDENTITY), *columns[3:-1], count, columns[-1]]
         notes.append("--wide shows each run")
+    if is_search:
+        notes.append("a job with within has at most this many runs, each at a rate chosen then")
     return Table("plan", columns, rows, notes=[*notes, _plan_note(campaign)])
 
 
@@ -130,7 +136,7 @@ def brief_options(options: Mapping[str, str]) -> str:
         value = options.get(name)
         if value is None:
             continue
-        if name == "bs" and value.isdigit():
+        if name in {"bs", "size"} and value.isdigit():
             value = format_size(int(value))
         parts.append(value if name == "rw" else f"{name}={value}")
     return " ".join(parts)

@@ -170,7 +170,12 @@ def _lines(table: Table[Item], *, width: int | None, colour: bool) -> list[str]:
     columns = table.columns
     cells = [[column.cell(item) for column in columns] for item in table.rows]
     natural = [
-        max([display_width(column.heading), *(_width(row[index]) for row in cells)])
+        max(
+            [
+                display_width(column.heading),
+                *(max(map(display_width, row[index].split("\n"))) for row in cells),
+            ]
+        )
         for index, column in enumerate(columns)
     ]
     layout = lay_out(columns, natural, width=width)
@@ -189,7 +194,6 @@ def _lines(table: Table[Item], *, width: int | None, colour: bool) -> list[str]:
 
 
 def _meanings(columns: Sequence[Column[Item]]) -> Iterator[str]:
-    """Yield what the columns that have a meaning show, a line each."""
     for column in columns:
         if column.meaning:
             meaning = column.meaning.partition(": ")[2] or column.meaning
@@ -204,10 +208,6 @@ def _hidden_note(hidden: Sequence[str]) -> list[str]:
     if len(hidden) > _NAMED_COLUMNS:
         return [f"{len(hidden)} columns are hidden; see --wide and --columns"]
     return [f"hidden columns (--wide shows them): {', '.join(hidden)}"]
-
-
-def _width(cell: str) -> int:
-    return max(map(display_width, cell.split("\n"))) if "\n" in cell else display_width(cell)
 
 
 def _row_lines(

@@ -70,7 +70,6 @@ def _record(
     campaign: str,
     profile: str,
 ) -> dict[str, object]:
-    """Return the complete determination for JSON."""
     return {
         "campaign": campaign,
         "profile": profile,

@@ -139,9 +139,7 @@ def damages(rows: Sequence[Row]) -> dict[str, str]:
 
 def labels_of(rows: Sequence[Row]) -> list[str]:
     """Return the labels of hosts that any row has."""
-    return list(
-        dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
-    )
+    return list(dict.fromkeys(key for row in rows for key in row if key.startswith(LABEL_PREFIX)))
 
 
 def differing_columns(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
@@ -198,15 +196,12 @@ def _latency_column(statistic: str) -> Column[Row]:
 
 
 def _marks_notes(rows: Sequence[Row], warnings: Mapping[str, str]) -> list[str]:
-    """Return what the marks in a table of runs mean."""
     notes = []
     if warnings:
         is_any_invalid = any("!" in mark for mark in warnings.values())
         worst = ", ! the result is invalid" if is_any_invalid else ""
         notes.append(f"warnings: number of data-quality warnings{worst}; see volbench check")
-    if any(
-        latency(row, statistic).is_completion for row in rows for statistic in NARROW_STATISTICS
-    ):
+    if any(latency(row, each).is_completion for row in rows for each in NARROW_STATISTICS):
         notes.append("* completion latency, where that of the whole I/O was not reported")
     return notes
 

@@ -106,7 +106,7 @@ class Table(Generic[Item]):
         return replace(self, rows=[*ordered, *unknown], document=None)
 
     def _found(self, name: str) -> Column[Item]:
-        known = {spelled: column for column in self.columns for spelled in _spellings(column)}
+        known = {_key(text): each for each in self.columns for text in (each.name, each.heading)}
         values = dict.fromkeys(value for record in self.records() for value in record)
         value = name if name in values else meaning_of(name, values)
         if _key(name) in known:
@@ -188,10 +188,6 @@ def quantity(name: str, header: str = "", *, priority: int = 1, **more: Any) -> 
         is_right=True,
     )
     return replace(column, **more)
-
-
-def _spellings(column: Column[Item]) -> set[str]:
-    return {_key(column.name), _key(column.heading)}
 
 
 def _key(name: str) -> str:

@@ -6,6 +6,7 @@ import errno
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import MISSING, Row, number, shown, text
@@ -34,13 +35,13 @@ def use_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
 def run_names(rows: Sequence[Row]) -> list[str]:
     """Return the job of each run, with repeat and phase if needed to identify it."""
     has_repeats = any(number(row, "repeat") > 1 for row in rows)
-    return [_run_name(row, has_repeats=has_repeats) for row in rows]
-
-
-def _run_name(row: Row, *, has_repeats: bool) -> str:
-    phase = text(row, "phase", missing=Phase.MEASURED.value)
-    repeat = f" #{number(row, 'repeat'):.0f}" if has_repeats else ""
-    return text(row, "label") + repeat + (f" ({phase})" if phase != Phase.MEASURED.value else "")
+    return [
+        text(row, "label")
+        + (f" #{number(row, 'repeat'):.0f}" if has_repeats else "")
+        + (f" ({phase})" if phase != Phase.MEASURED.value else "")
+        for row in rows
+        for phase in (text(row, "phase", missing=Phase.MEASURED.value),)
+    ]
 
 
 def use_table(rows: Sequence[Row]) -> Table[Row]:
@@ -56,7 +57,7 @@ def use_table(rows: Sequence[Row]) -> Table[Row]:
     return Table("use", [job, *use_columns(rows)], named, record=record, notes=NOTES)
 
 
-def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str]) -> str:
+def _rate(column: str, share: str, format_value: Callable[[float], str], row: Row) -> str:
     """Return reads and writes of the device, with their share of the limit."""
     values = [number(row, f"{direction}_{column}") for direction in ("read", "write")]
     if all(math.isnan(value) for value in values):
@@ -64,6 +65,10 @@ def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str
     total = format_value(math.fsum(value for value in values if not math.isnan(value)))
     of_limit = number(row, share)
     return total if math.isnan(of_limit) else f"{total} ({format_percent(of_limit / 100)})"
+
+
+_IOPS = partial(_rate, "iops", "iops_percent", format_count)
+_BW = partial(_rate, "bw_bytes_per_s", "bw_percent", format_rate)
 
 
 def _latency(row: Row) -> str:
@@ -81,8 +86,16 @@ def _latency(row: Row) -> str:
     return ", ".join(f"{value} {name[0]}" for name, value in latencies.items()) or MISSING
 
 
+def _queue(row: Row) -> str:
+    return shown(row, "queue_depth", "{:.3g}".format)
+
+
 def _amount(value: float) -> str:
     return format_rate(value).removesuffix("/s")
+
+
+def _dirty(row: Row) -> str:
+    return shown(row, "dirty_growth_bytes", _amount)
 
 
 def _tail(row: Row) -> str:
@@ -102,14 +115,13 @@ def _errors(row: Row) -> str:
 
 
 def _bottleneck(row: Row) -> str:
-    """Return the bottleneck of a run, with its level for a limit."""
     word, level = text(row, "bottleneck", missing=MISSING), number(row, "bottleneck_level")
     if math.isnan(level) or not word.endswith("-limit"):
         return word
     return f"{word} {format_rate(level) if word == 'bandwidth-limit' else format_count(level)}"
 
 
-def _unit_column(
+def _usage(
     name: str, header: str, priority: int, meaning: str, show: Callable[[Row], str] | None = None
 ) -> Column[Row]:
     """Return a column; without a format of its own, a number in the unit of its name."""
@@ -118,64 +130,20 @@ def _unit_column(
 
 
 _COLUMNS: tuple[Column[Row], ...] = (
-    _unit_column(
-        "device_iops",
-        "IOPS",
-        1,
-        f"Utilization: I/Os that the device completed, {_LIMIT}",
-        lambda row: _rate(row, "iops", "iops_percent", format_count),
+    _usage("device_iops", "IOPS", 1, f"Utilization: I/Os of the device, {_LIMIT}", _IOPS),
+    _usage(
+        "device_bw_bytes_per_s", "bandwidth", 2, f"Utilization: bytes of the device, {_LIMIT}", _BW
     ),
-    _unit_column(
-        "device_bw_bytes_per_s",
-        "bandwidth",
-        2,
-        f"Utilization: bytes that the device moved, {_LIMIT}",
-        lambda row: _rate(row, "bw_bytes_per_s", "bw_percent", format_rate),
+    _usage("active_percent", "active", 3, "Utilization: time with a request in flight"),
+    _usage("device_lat_s", "latency", 2, "Mean time in queue and device", _latency),
+    _usage("queue_depth", "queue", 3, "Saturation: mean requests in queue and device", _queue),
+    _usage("iowait_percent", "iowait", 7, "Saturation: idle CPU time with I/O pending"),
+    _usage("io_pressure_some_percent", "pressure", 6, "Saturation: time some task waited for I/O"),
+    _usage("dirty_growth_bytes", "dirty", 5, "Saturation: growth of dirty pages", _dirty),
+    _usage(
+        "tail_s", "tail", 5, "Saturation: write-back after fio, and what was left in memory", _tail
     ),
-    _unit_column(
-        "active_percent", "active", 3, "Utilization: share of the time with a request in flight"
-    ),
-    _unit_column(
-        "device_lat_s", "latency", 2, "Mean time of a request in queue and device", _latency
-    ),
-    _unit_column(
-        "queue_depth",
-        "queue",
-        3,
-        "Saturation: mean number of requests in queue and device",
-        lambda row: shown(row, "queue_depth", "{:.3g}".format),
-    ),
-    _unit_column(
-        "iowait_percent", "iowait", 7, "Saturation: CPU time that was idle while I/O was pending"
-    ),
-    _unit_column(
-        "io_pressure_some_percent",
-        "pressure",
-        6,
-        "Saturation: time in which some task waited for I/O",
-    ),
-    _unit_column(
-        "dirty_growth_bytes",
-        "dirty",
-        5,
-        "Saturation: growth of dirty pages while fio ran",
-        lambda row: shown(row, "dirty_growth_bytes", _amount),
-    ),
-    _unit_column(
-        "tail_s",
-        "tail",
-        5,
-        "Saturation: how long the device wrote after fio had ended, and what was left in memory",
-        _tail,
-    ),
-    _unit_column(
-        "device_share_percent",
-        "reached",
-        4,
-        "Bytes that the device moved until fio ended, of the bytes that fio counted",
-    ),
-    _unit_column(
-        "errors", "errors", 3, "Errors: failed requests of the device, and fio's error", _errors
-    ),
+    _usage("device_share_percent", "reached", 4, "Bytes that reached the device, of those of fio"),
+    _usage("errors", "errors", 3, "Errors: failed requests, and fio's error", _errors),
     Column("bottleneck", _bottleneck, meaning="What limited the run"),
 )

@@ -93,7 +93,6 @@ def sources(campaign: Campaign) -> str:
 
 
 def _files(campaign: Campaign) -> tuple[list[str], list[str]]:
-    """Return the places of all results and of all logs, each once."""
     results: list[SourceFile] = []
     logs: list[SourceFile] = []
     for run in campaign.runs:

@@ -12,7 +12,6 @@ from volbench.errors import ComparisonError, quoted
 from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
 from volbench.present.answer import Results, answer_of
-from volbench.present.factor_words import cell_words
 from volbench.present.formatting import Row, printable, text
 from volbench.present.tables.expectations_table import expectation_words
 from volbench.units import counted_noun
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 
     from volbench.analyse.compare.expected_bounds import Verdict
 
+_GRAVE = frozenset({"cold-blocks", "never-written"})  # Rules that are said before others
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
-_COMPARED = frozenset({"arm", "volume", "host"})
 # Facts by which hosts differ, so that they do not make their comparison invalid
 _OF_HOSTS = ("kernel", "cpu_model", "filesystem", "scheduler", "write_cache")
 
@@ -43,61 +42,18 @@ def conclusion(
 ) -> list[str]:
     """Return the conclusion, a fact to a line.
 
-    The answers come first, unless they are printed with a table, then what was left out and why,
-    and the warnings.
+    The answers come first, unless they are printed with a table, then the warnings.
     """
     rows = dataset.results()
     findings = dataset.rows("findings")
     design = design_of(rows)
     lines = [
         *([expectation_words(expected), *answer_of(dataset, rows)] if has_answer else []),
-        *(_comparison(dataset, design) if design.compared in _COMPARED else ()),
-        *_rejected(design, findings),
-        *_two_latencies(design, findings),
+        *_comparison(dataset, design, folder),
         *_steadiness(dataset, rows),
         *closing(rows, findings, folder),
     ]
     return [line for line in lines if line]
-
-
-def _rejected(design: Design, findings: Sequence[Row]) -> Iterator[str]:
-    """Yield how many results of each workload are invalid, why, and what to do about it."""
-    for cell in design.cells:
-        runs = {design.rows[place]["run"] for place in cell.places}
-        reasons = [
-            finding
-            for finding in findings
-            if finding["run"] in runs and finding["severity"] == Severity.INVALID.value
-        ]
-        if reasons:
-            count = len({reason["run"] for reason in reasons})
-            rules = ", ".join(dict.fromkeys(text(reason, "rule") for reason in reasons))
-            yield (
-                f"{cell_words(design, cell)}: {count} of {counted_noun(len(runs), 'run')} invalid"
-                f" and left out ({rules}). {text(reasons[0], 'message').removesuffix('.')}."
-                f" What to do: {text(reasons[0], 'advice')}"
-            )
-
-
-def _two_latencies(design: Design, findings: Sequence[Row]) -> Iterator[str]:
-    """Yield each workload whose I/Os are of two kinds of latency: no mean stands for both."""
-    invalid = {f["run"] for f in findings if f["severity"] == Severity.INVALID.value}
-    for cell in design.cells:
-        row = design.rows[cell.places[0]]
-        runs = {design.rows[place]["run"] for place in cell.places} - invalid
-        found = [
-            finding
-            for finding in findings
-            if finding["rule"] == "two-latencies"
-            and finding["run"] in runs
-            and finding["direction"] == row["direction"]
-        ]
-        if found:
-            count = len({finding["run"] for finding in found})
-            yield (
-                f"{cell_words(design, cell)}: two kinds of latency in {count} of"
-                f" {counted_noun(len(runs), 'run')}. {text(found[0], 'message')}"
-            )
 
 
 def _steadiness(dataset: Results, rows: Sequence[Row]) -> Iterator[str]:
@@ -130,28 +86,32 @@ def closing(rows: Sequence[Row], findings: Sequence[Row], folder: Path) -> list[
             kinds.setdefault(key, []).append(finding)
     if not kinds:
         return ["No warnings.", f"Next: volbench report {quoted(folder)}"]
-    (is_invalid, _), first = max(kinds.items(), key=lambda each: (each[0][0], len(each[1])))
+    (is_invalid, rule), first = max(
+        kinds.items(), key=lambda each: (each[0][0], each[0][1] in _GRAVE, len(each[1]))
+    )
     count = f"{len({finding['run'] for finding in first})} of {len(runs)} runs"
     sentence = text(first[0], "message").partition(". ")[0].removesuffix(".")
-    more = f" {counted_noun(len(kinds) - 1, 'more kind')}." if len(kinds) > 1 else ""
+    more = f" Warnings of {counted_noun(len(kinds) - 1, 'more kind')}." if len(kinds) > 1 else ""
+    advice = f" What to do: {text(first[0], 'advice')}" if is_invalid else ""
     kind = "Invalid" if is_invalid else "Warning"
-    return [f"{kind} ({count}): {sentence}.{more}", f"Next: volbench check {quoted(folder)}"]
+    words = f"{kind} ({count}, {rule}): {sentence}.{more}{advice}"
+    return [words, f"Next: volbench check {quoted(folder)}"]
 
 
-def _comparison(dataset: Frames, design: Design) -> Sequence[str]:
-    """Return whether volumes, arms or hosts differ significantly, and what else of them does."""
+def _comparison(dataset: Frames, design: Design, folder: Path) -> Sequence[str]:
+    """Return the command for intervals; of hosts, whether they differ, and what else of them."""
+    if design.compared != "host":
+        is_compared = design.compared in {"arm", "volume"}
+        return [f"Intervals: volbench compare {quoted(folder)}"] if is_compared else []
     from volbench.analyse.compare.comparison import Question, compare, headlines  # noqa: PLC0415 - brings scipy
 
-    between = design.compared
     facts = dataset.facts()
-    base = str(design.by_column[between].known[0])
-    allowed = tuple({*_OF_HOSTS} & {*facts}) if between == "host" else ()
+    base = str(design.by_column["host"].known[0])
+    question = Question(between="host", base=base, allowed=tuple({*_OF_HOSTS} & {*facts}))
+    findings = dataset.frame("findings")
     try:
         comparison = compare(
-            {"": facts},
-            {"": dataset.frame("findings")},
-            Question(between=between, base=base, allowed=allowed),
-            bins=lambda _: dataset.frame("histogram"),
+            {"": facts}, {"": findings}, question, bins=lambda _: dataset.frame("histogram")
         )
         return [*headlines(comparison), *map(printable, comparison.comparability.remarks)]
     except ComparisonError as error:

@@ -167,10 +167,10 @@ class HostLogs:
             case Notice():
                 yield event.host, event.message
             case HostSilent():
-                yield event.host, f"no answer for {format_duration(round(event.silent_s))}"
-            case HostBack():
                 silent = format_duration(round(event.silent_s))
-                yield event.host, f"answers again after {silent}"
+                yield event.host, f"no answer for {silent} {event.reason}".rstrip()
+            case HostBack():
+                yield event.host, f"answers again after {format_duration(round(event.silent_s))}"
 
     def _end_lines(self, event: RunEnded) -> Iterator[Line]:
         run = event.run

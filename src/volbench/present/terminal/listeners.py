@@ -13,20 +13,19 @@ from io import TextIOBase
 from typing import TextIO
 
 from volbench.model.campaign.event import Event, Listener, RunEnded, RunProgress, RunStarted
-from volbench.present.terminal.progress import Clock, Tally, lasting_line, plain_line
-from volbench.units import counted_noun, format_duration
+from volbench.model.campaign.planned_run import RunState
+from volbench.present.terminal.progress import Clock, Line, Tally, lasting_line, plain_line
+from volbench.units import counted_noun, format_count, format_duration
 
 _PROGRESS_S = 60.0
 _SILENT_S = 10.0  # Ten polls without a reply. Noticed by: test_live_display.py
 _MAX_SILENT = 5
+_ALL_STEPS = 20  # lines that a person reads; of more steps, one has a line in half a minute
+_EVERY_S = 30.0
 
 
 class PlainProgress:
-    """A line when a run ends, or also starts, and one a minute, for logs and pipes.
-
-    Args:
-        clock: monotonic, in seconds.
-    """
+    """A line when a step ends, or also begins, and one a minute, for logs and pipes."""
 
     def __init__(
         self, stream: TextIO | TextIOBase, *, starts: bool = False, clock: Clock = time.monotonic
@@ -34,15 +33,20 @@ class PlainProgress:
         self._stream = stream
         self._starts = starts
         self._tally = Tally(clock)
-        self._wrote_s = clock()
+        self._wrote_s, self._began = clock(), 0  # the last line, and the last step
+        self._rates: dict[int | str | None, list[tuple[float, float]]] = {}  # of each step
 
     def __call__(self, event: Event, /) -> None:
         """Write the line of one event, if it has one."""
         line = lasting_line(event, self._tally)
         self._tally.note(event)
-        if isinstance(event, RunEnded) and line is not None and (left_s := self._tally.left_s()):
-            line = (*line, (f"; about {format_duration(round(left_s))} left", ""))
-        if isinstance(event, RunStarted) and self._starts:
+        if isinstance(event, RunEnded) and line is not None:
+            left_s, line = self._tally.left_s(), self._ended(event, line)
+            left = f"; about {format_duration(round(left_s))} left" if left_s else ""
+            line = None if line is None else (*line, (left, ""))
+        is_first = isinstance(event, RunStarted) and self._began != event.run.step
+        if isinstance(event, RunStarted) and self._starts and (is_first or not event.run.step):
+            self._began = event.run.step
             expected_s = self._tally.total_s(event.run.id)
             word = "about" if event.run.until is None else "at most"
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""
@@ -56,9 +60,24 @@ class PlainProgress:
             self._stream.write("".join(text for text, _ in line) + "\n")
             self._stream.flush()
 
+    def _ended(self, event: RunEnded, line: Line) -> Line | None:
+        """Return the line of a run that did not finish, or of a step; of many steps, of a few."""
+        if event.state is not RunState.FINISHED:
+            return line
+        tally, step = self._tally, self._tally.steps.get(event.run.id)
+        rates = self._rates.setdefault(step, [])
+        rates.append(event.rates or (0.0, 0.0))
+        is_due = tally.clock() - self._wrote_s >= _EVERY_S or len(self._rates) == 1
+        is_few = len({*tally.steps.values()}) <= _ALL_STEPS
+        others = (tally.steps.get(run_id) for run_id in (*tally.active, *tally.waiting_s))
+        if step in others or not (is_due or is_few):
+            return None
+        iops, low, high = (format_count(of(rate for rate, _ in rates)) for of in (sum, min, max))
+        words = f"; step {event.run.step}: {len(rates)} clients, {iops} IOPS ({low} to {high} each)"
+        return (*line, (words, "")) if len(rates) > 1 else line
+
 
 def _progress_words(tally: Tally) -> str:
-    """Return the progress of a campaign, and the hosts that are silent."""
     left_s = tally.left_s()
     left = "" if left_s is None else f", about {format_duration(left_s)} left"
     silent = [

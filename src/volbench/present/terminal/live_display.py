@@ -92,7 +92,8 @@ class LiveProgress:
             total_s = tally.total_s(run_id)
             elapsed_s = tally.elapsed_s(run_id)
             bar = _bar(elapsed_s, total_s)
-            bars.add_row(Text(printable(run_id)), bar, _run_words(elapsed_s, total_s))
+            times = f"{format_duration(int(elapsed_s))} of {_known(total_s, format_duration)}"
+            bars.add_row(Text(printable(run_id)), bar, Text(times))
             rates.append(_rates(seen, alone=len(tally.active) == 1))
         return Group(bars, *rates)
 
@@ -110,10 +111,6 @@ def _campaign_words(tally: Tally) -> Text:
     most = "at most " if tally.is_most and left_s is not None else ""
     text.append(f", {most}{_known(left_s, format_duration)} left")
     return text
-
-
-def _run_words(elapsed_s: float, total_s: float | None) -> Text:
-    return Text(f"{format_duration(int(elapsed_s))} of {_known(total_s, format_duration)}")
 
 
 def _rates(seen: Active, *, alone: bool) -> Text:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import fmean
 
 from volbench.model.campaign.event import (
     CampaignEnded,
@@ -26,9 +27,10 @@ from volbench.present.formatting import first_line, printable
 from volbench.units import counted_noun, format_count, format_duration, format_rate
 
 Clock = Callable[[], float]
-# Extents that the pace is taken from: the first blocks of a volume say little about its last.
+# Extents and runs that the pace is taken from: the first blocks of a volume say little of its last.
 # Noticed by: tests/present/terminal/test_live_display.py
 _REMEMBERED = 4
+_LATE_S = 5.0  # after its expected end, when the time left of a run is unknown
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
@@ -44,10 +46,9 @@ class Pace:
         measured.append((extent.size_bytes, seconds))
 
     def expected_s(self, extent: Extent) -> float | None:
-        """Return the expected duration of an extent, from another direction's pace if needed.
+        """Return the expected duration of an extent, if need be from another direction's pace.
 
-        Returns:
-            None when nothing was finished yet.
+        It is None when nothing was finished yet.
         """
         measured = self.seen.get(extent.direction) or next(iter(self.seen.values()), None)
         if not measured:
@@ -82,13 +83,19 @@ class Tally:
     extents: dict[str, Extent] = field(default_factory=dict)
     waiting_s: dict[str, float | None] = field(default_factory=dict)
     pace: Pace = field(default_factory=Pace)
+    # what the last timed runs took beyond what was expected, negative where they ended early
+    late_s: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    topics: Counter[str] = field(default_factory=Counter)  # of notices
 
     def note(self, event: Event) -> None:
         """Take an event into account."""
         if isinstance(event, CampaignStarted):
             self.total = len(event.pending)
             self.is_most = bool(event.campaign.rounds or event.campaign.repeats)
-            self.steps = {run.id: _step(run) for run in event.pending}
+            self.steps = {
+                run.id: run.id if run.start is Start.SEQUENTIAL else run.step or run.id
+                for run in event.pending
+            }
             self.waiting_s = {run.id: event.expected_s.get(run.id) for run in event.pending}
             self.extents = {run.id: run.extent for run in event.pending if run.extent}
         elif isinstance(event, RunStarted):
@@ -102,13 +109,23 @@ class Tally:
             self.total -= len(event.runs)
             for run in event.runs:
                 self.waiting_s.pop(run.id, None)
+        elif isinstance(event, Notice):
+            self.topics[event.topic] += bool(event.topic)
         elif isinstance(event, RunEnded):
             seen_last = self.active.pop(event.run.id, None)
-            if seen_last and event.run.extent and event.state is RunState.FINISHED:
-                self.pace.note(event.run.extent, self.clock() - seen_last.started_s)
+            if seen_last and event.state is RunState.FINISHED:
+                self._learn(seen_last)
             self.waiting_s.pop(event.run.id, None)
             self.ended += 1
             self.failed += event.state not in {RunState.FINISHED, RunState.INTERRUPTED}
+
+    def _learn(self, seen: Active) -> None:
+        """Take the time of a run that finished into account."""
+        seconds = self.clock() - seen.started_s
+        if seen.run.extent:
+            self.pace.note(seen.run.extent, seconds)
+        elif seen.expected_s:
+            self.late_s.append(seconds - seen.expected_s)
 
     def place(self, run: Run) -> int:
         """Return the place of a run among those to do, counted from 1."""
@@ -128,8 +145,9 @@ class Tally:
 
     def run_left_s(self, run_id: str) -> float | None:
         """Return the time left for a run under way; None when its length is not known."""
-        total_s = self.total_s(run_id)
-        return None if total_s is None else max(0.0, total_s - self.elapsed_s(run_id))
+        total_s, elapsed_s = self.total_s(run_id), self.elapsed_s(run_id)
+        is_unknown = total_s is None or elapsed_s > total_s + _LATE_S
+        return None if is_unknown else max(0.0, (total_s or 0.0) - elapsed_s)
 
     def left_s(self) -> float | None:
         """Return the time left; None when the length of a run is not known.
@@ -137,7 +155,7 @@ class Tally:
         Runs of a step are concurrent, so a step takes as long as its longest run.
         """
         left_s = {
-            run_id: known_s or self._by_pace(run_id) for run_id, known_s in self.waiting_s.items()
+            run_id: self._expected_s(run_id, known_s) for run_id, known_s in self.waiting_s.items()
         }
         left_s |= {run_id: self.run_left_s(run_id) for run_id in self.active}
         longest: dict[int | str, float] = {}
@@ -152,6 +170,11 @@ class Tally:
         """Return the runs under way in the order of the plan."""
         places = {run_id: position for position, run_id in enumerate(self.steps)}
         return sorted(self.active, key=lambda run_id: places.get(run_id, len(places)))
+
+    def _expected_s(self, run_id: str, known_s: float | None) -> float | None:
+        """Return the expected duration of a run, if it is as late as the last ones."""
+        late_s = fmean(self.late_s or [0.0])
+        return max(0.0, known_s + late_s) if known_s else self._by_pace(run_id)
 
     def _by_pace(self, run_id: str) -> float | None:
         """Return the expected duration of a warm-up extent, from earlier extents."""
@@ -168,11 +191,6 @@ class Tally:
         return self.ended + sum(shares)
 
 
-def _step(run: Run) -> int | str:
-    """Return the key that concurrent runs share."""
-    return run.id if run.start is Start.SEQUENTIAL else run.step or run.id
-
-
 # Parts of a line: text, and its style in rich's words; empty for none
 Line = tuple[tuple[str, str], ...]
 
@@ -181,25 +199,26 @@ def lasting_line(event: Event, tally: Tally) -> Line | None:
     """Return the line of an event that stays; None when it has none."""
     if isinstance(event, RunEnded):
         return _ended_line(event, tally)
-    text = _text(event)
+    text = _text(event, tally)
     return None if text is None else plain_line(text)
 
 
-def _text(event: Event) -> str | None:
+def _text(event: Event, tally: Tally) -> str | None:
     match event:
         case RunsNotNeeded():
             count = len(event.runs)
             what = f"{counted_noun(count, 'run')} {'is' if count == 1 else 'are'}"
             return f"{what} not needed: {event.reason}"
-        case Notice():
+        case Notice() if not tally.topics[event.topic]:
             return f"note: {event.message}"
         case HostSilent():
-            silent = format_duration(round(event.silent_s))
+            silent = f"{format_duration(round(event.silent_s))} {event.reason}".rstrip()
             return f"{event.host} has not answered for {silent}; its runs may continue"
         case HostBack():
             return f"{event.host} answers again after {format_duration(round(event.silent_s))}"
         case CampaignEnded():
-            return _counts(event)
+            repeated = (f"{topic} after {n} runs" for topic, n in tally.topics.items() if n > 1)
+            return "; ".join([_counts(event), *repeated])
     return None
 
 

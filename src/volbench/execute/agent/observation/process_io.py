@@ -30,10 +30,8 @@ def sample_processes(interval_s: float) -> "typing.Iterator[str | None]":
     """Yield the processes with the most bytes in each interval, without end; nothing if not root.
 
     A part is ``P <UTC> <interval> <number of processes>``, a line ``<pid> <bytes read> <written>
-    <cancelled> <name>`` for each, and a line ``.``. Names are percent-encoded.
-
-    Args:
-        interval_s: seconds between two looks; they are rarer if that would cost too much.
+    <cancelled> <name>`` for each, and a line ``.``. Names are percent-encoded. Looks are rarer than
+    asked for if that would cost too much.
     """
     if os.geteuid() or not read("/proc/self/io"):
         return

@@ -45,10 +45,12 @@ _VERDICTS = (
     Series(Verdict.SLOWER, "slower", "palette-1"),
     Series(Verdict.SAME, "same within the tolerance", "palette-2", "square"),
     Series(Verdict.NOT_SHOWN, Verdict.NOT_SHOWN.value, "muted", "circle"),
-    Series(Verdict.TOO_FEW, "no interval: too few repeats", "muted", "diamond"),
+    Series(Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE.value, "muted", "circle"),
+    Series(Verdict.TOO_FEW, Verdict.TOO_FEW.value, "muted", "diamond"),
 )
 # Markers of faster and slower point towards the estimate, so that greyscale prints show it
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
+_OPEN = {Verdict.NOT_SHOWN, Verdict.INCONCLUSIVE}  # The ratio of a row may be chance
 _MAX_ABREAST = 3
 _MAX_COLUMNS = 4  # Candidates that have a column of panels each
 # Rows of a forest that can be read; the table has all. Noticed by: test_compare.py
@@ -163,16 +165,12 @@ def _shape(row: Compared) -> str:
 def _text(row: Compared) -> str:
     """Return the ratio, or why there is none; nothing for a difference that may be chance."""
     if math.isnan(row.ratio):
-        return row.shortage
-    return "" if row.verdict is Verdict.NOT_SHOWN else f"{row.ratio:.3g}x"
+        return row.words
+    return f"{row.ratio:.3g}x" if row.verdict not in _OPEN else ""
 
 
 def _panel(data: pd.DataFrame, first: Compared, ends: tuple[float, float]) -> Panel:
-    """Draw the rows of one metric, of which `first` has direction and tolerance.
-
-    Args:
-        ends: logarithms of the ends of the axis.
-    """
+    """Draw the rows of one metric, of which `first` has direction and tolerance."""
     tolerance = first.tolerance
     known, unknown = data[data["ratio"].notna()], data[data["ratio"].isna()]
     judged = data[data["ratio_low"].notna()]
@@ -254,7 +252,9 @@ def read_trends(frames: Frames, options: Options) -> Trends | str:
     question = TrendQuestion(by=(BY,) if is_split else ())
     summary = summary if is_split else summary.drop(columns=BY, errors="ignore")
     try:
-        return find_trends(summary, frames["findings"], question, facts=options.facts())
+        return find_trends(
+            summary, frames["findings"], question, facts=options.facts(), sums=frames["aggregate"]
+        )
     except ComparisonError as error:
         return error.message
 
@@ -289,7 +289,7 @@ def build_trends(trends: Trends) -> Plot:
             "Grey: reference period",
             *([false_alarm_words(trends)] if any(trend.limits for trend in drawn) else []),
             _OWN_SCALES if len(drawn) > 1 else "",
-            f"Hollow: a rate as asked ({asked})" if asked else "",
+            f"Hollow: as asked ({asked})" if asked else "",
             not_shown(len(drawn), len(rows), "panels", "those with the worst state"),
         ),
         rows=every,
@@ -306,12 +306,11 @@ def trend_plot(trends: Trends) -> Plot:
 def _worst_first(trends: Sequence[Trend]) -> list[Trend]:
     """Return trends by state and loss of their workload, its metrics beside each other."""
     order = list(State)
-    worst: dict[tuple[str, ...], tuple[int, float]] = {}
+    worst: dict[str, tuple[int, float]] = {}
     for trend in trends:
-        key = (trend.label, *trend.by.values())
         rank = (order.index(trend.state), -abs(trend.loss(trend.level)))
-        worst[key] = min(worst.get(key, rank), rank)
-    return sorted(trends, key=lambda t: worst[t.label, *t.by.values()])
+        worst[trend.name] = min(worst.get(trend.name, rank), rank)
+    return sorted(trends, key=lambda trend: worst[trend.name])
 
 
 def _places_of(starts: Sequence[tuple[str, str]]) -> dict[str, float]:
@@ -409,7 +408,7 @@ def _trend_panel(
     last = trend.reference - 1
     reference = marks.Span(float(x.iloc[0]), float(x.iloc[last]), series="shade")
     size = 5.0 if len(data) <= _FEW else 2.5
-    name = ", ".join([trend.label, *trend.by.values(), measure_name(trend.measure)])
+    name = f"{trend.name}, {measure_name(trend.measure)}"
     end = axis.limits[1] if axis.limits else float(x.iloc[-1])
     behind = x.iloc[last : last + 2].mean(), end
     return Panel(
@@ -436,7 +435,6 @@ def _trend_panel(
 
 
 def _ends_of_values(trend: Trend) -> tuple[float, float]:
-    """Return the ends of a scale that fits the values, and limits that are near to them."""
     low, high = float(trend.results.min()), float(trend.results.max())
     room = max(high - low, _MIN_ROOM * high) or 1.0
     limits = (trend.limits.low, trend.limits.high) if trend.limits else ()
@@ -489,7 +487,7 @@ def _format_of(trend: Trend) -> str:
 def describe_trends(trends: Trends) -> str:
     """Return how many workloads have which state, and the first of the worse ones."""
     bad = [trend for trend in trends.rows if trend.state.is_bad]
-    worst = f" {bad[0].label}: {trend_words(bad[0])}." if bad else ""
+    worst = f" {bad[0].name}: {trend_words(bad[0])}." if bad else ""
     return trend_headline(trends) + worst
 
 
@@ -502,5 +500,5 @@ TREND = Kind(
     build=build_trends,
     describe=describe_trends,
     concludes=True,
-    frame_names=("summary", "findings"),
+    frame_names=("summary", "findings", "aggregate"),
 )

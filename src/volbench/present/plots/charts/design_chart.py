@@ -128,7 +128,6 @@ def _title(drawing: Drawing) -> str:
 
 
 def _places(drawing: Drawing) -> tuple[int, list[tuple[int, int]]]:
-    """Return the columns of panels, and row and column of each panel."""
     layout, panels = drawing.layout, drawing.panels
     rows = list(dict.fromkeys(key[: len(layout.rows)] for key in panels))
     columns = sorted(
@@ -152,7 +151,6 @@ def _places(drawing: Drawing) -> tuple[int, list[tuple[int, int]]]:
 
 
 def _height(drawing: Drawing, row: int, places: Sequence[tuple[int, int]]) -> float:
-    """Return the height of a row of panels."""
     layout = drawing.layout
     if layout.view == "grid":
         return _CELL_IN * len(drawing.values_along(layout.y))
@@ -171,7 +169,6 @@ def _height(drawing: Drawing, row: int, places: Sequence[tuple[int, int]]) -> fl
 
 
 def _panel_title(drawing: Drawing, key: tuple[object, ...]) -> str:
-    """Return the values of a panel, with those of the workload that vary with them."""
     layout = drawing.layout
     values = dict(zip(layout.panels, key, strict=True))
     cell = next(
@@ -193,7 +190,6 @@ def _panel_title(drawing: Drawing, key: tuple[object, ...]) -> str:
 
 
 def _scale(drawing: Drawing, points: Sequence[Point]) -> bool:
-    """Return whether the axis of a response is logarithmic, in all panels."""
     tops: dict[tuple[object, ...], float] = {}
     for point in points:
         tops[point.panel] = max(tops.get(point.panel, 0.0), point.middle)
@@ -226,7 +222,6 @@ def _value_axis(metric: Metric, points: Sequence[Point], *, is_log: bool) -> Axi
 
 
 def _frame(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> pd.DataFrame:
-    """Return a row for each point with its factors and numbers."""
     layout = drawing.layout
     column = "ratio" if drawing.base else metric.column
     constants = drawing.design.constants
@@ -275,7 +270,6 @@ def _numbers(drawing: Drawing) -> pd.DataFrame:
 
 
 def _line_panels(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
-    """Draw a line for each colour in each panel, with its repeats as whiskers."""
     x = _ordered_axis(drawing)
     is_log = _scale(drawing, points)
     y = _value_axis(metric, points, is_log=is_log)
@@ -387,7 +381,6 @@ def _end_texts(
 
 
 def _is_named_at_ends(drawing: Drawing) -> bool:
-    """Return whether the ends of lines have room for their names."""
     names = [drawing.names[colour] for colour in drawing.colours]
     is_short = max(map(len, names), default=0) <= _MAX_END_NAME
     return _has_lines(drawing) and len(names) <= MAX_COLOURS and is_short
@@ -421,7 +414,6 @@ def _spread(shares: Sequence[float]) -> list[float]:
 
 
 def _bar_names(drawing: Drawing, key: tuple[object, ...]) -> list[object]:
-    """Return the groups of bars of a panel, in order."""
     present = {p.x for points in drawing.points for p in points if p.panel == key}
     return [value for value in drawing.values_along(drawing.layout.x) if value in present]
 
@@ -434,7 +426,6 @@ def _has_same_names(drawing: Drawing) -> bool:
 
 
 def _bars_of_group(drawing: Drawing, key: tuple[object, ...]) -> list[str]:
-    """Return the colours that stand beside each other in a panel."""
     if drawing.layout.x == RESULT or drawing.layout.x in drawing.layout.by:
         return []
     present = {p.colour for points in drawing.points for p in points if p.panel == key}
@@ -482,7 +473,6 @@ def _as_dots(panel: Panel, axis: Axis) -> tuple[marks.AnyMark, ...]:
 
 
 def _limits_beside(points: Sequence[Point], data: pd.DataFrame) -> Iterator[marks.ReferenceLine]:
-    """Yield a line across each bar that has a declared limit near it."""
     top = max((point.middle for point in points), default=0.0)
     for point, low, high in zip(points, data["_from"], data["_to"], strict=True):
         if 0 < point.limit <= _FAR * top:
@@ -497,7 +487,6 @@ def _placed_bars(
     names: Sequence[object],
     colours: Sequence[str],
 ) -> pd.DataFrame:
-    """Return the numbers of a panel with the place of each bar."""
     data = _frame(drawing, metric, points)
     step = _GROUP / max(1, len(colours))
     places = [colours.index(point.colour) if colours else 0 for point in points]

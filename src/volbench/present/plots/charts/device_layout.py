@@ -118,7 +118,6 @@ def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list
 
 
 def _clock(rows: pd.DataFrame) -> str:
-    """Return when a run began, as a time of day."""
     starts = rows["started_utc"].dropna()
     return f", from {str(starts.iloc[0])[11:19]} UTC" if len(starts) else ""
 
@@ -240,7 +239,6 @@ class Quantity:
 
 
 def _powers(base: int, first: int, end: float) -> tuple[float, ...]:
-    """Return powers up to an end, at most five of them."""
     count = max(1, math.ceil(math.log(end / first, base)) + 1)
     powers = tuple(float(first) * base**exponent for exponent in range(count))
     return powers[:: 1 + count // 6]

@@ -89,14 +89,12 @@ def build(runs: _Runs) -> Plot:
 
 
 def _keys(mark: marks.AnyMark) -> set[str]:
-    """Return the series of a mark."""
     if isinstance(mark, marks.Mark):
         return {key for key, _ in marks.series_of(mark)}
     return {mark.series} if isinstance(mark, marks.Span) else set()
 
 
 def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
-    """Return the notes needed to read the panels."""
     devices = dict.fromkeys(text(use, "device") for use in uses)
     named = ", ".join(name for name in devices if name)
     return (
@@ -108,9 +106,7 @@ def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
 def _block(places: Sequence[Place], events: pd.DataFrame) -> list[Panel]:
     """Return the panels of runs abreast: their names on top, times below the last panel."""
     end = places[-1].right
-    ticks = [
-        tick for place in places for tick in place.ticks(share=(place.right - place.left) / end)
-    ]
+    ticks = [tick for each in places for tick in each.ticks(share=(each.right - each.left) / end)]
     x = Axis(
         "Time since each run's I/O began",
         scale="category",
@@ -246,7 +242,6 @@ def _towering(quantity: Quantity, places: Sequence[Place], top: float) -> list[m
 
 
 def _run_names(places: Sequence[Place]) -> list[marks.AnyMark]:
-    """Write name and workload of each run above its stretch."""
     total = places[-1].right
     columns = [max(9, int((place.right - place.left) / total * _COLUMNS)) for place in places]
     pairs = list(zip(places, columns, strict=True))

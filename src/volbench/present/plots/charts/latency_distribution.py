@@ -149,7 +149,11 @@ def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:
         end = np.log10(bins["bin_high_s"].clip(lower=1e-9).to_numpy(dtype=float))
         step = np.ceil(end * _STEPS_PER_DECADE - 1e-6) - 1  # The step that holds the end of a bin
         low_s, high_s = (10.0 ** ((step + end) / _STEPS_PER_DECADE) for end in (0, 1))
-        return _shares(bins.assign(step=step, low_s=low_s, high_s=high_s), kind)
+        bins = bins.assign(step=step, low_s=low_s, high_s=high_s)
+        for end_of, share in zip(_STEP_ENDS, (0.5, 0.99), strict=True):
+            reached = bins[bins["share"] >= share].groupby("line")["bin_high_s"].min()
+            bins[end_of.key] = bins["line"].map(reached)
+        return _shares(bins, kind)
     classes = in_classes(frames["shares"], frames["summary"], "clat")
     if classes.empty:
         return MISSING_BINS
@@ -163,6 +167,7 @@ def _shares(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     key = [*key_of(rows, KEY), "label"]
     order = rows.groupby(key, sort=False, dropna=False, observed=True).ngroup()
     by = ["order", *key, "step", "low_s", "high_s"]
+    by += [end.key for end in _STEP_ENDS if end.key in rows]
     placed = rows.assign(order=order).groupby(by, dropna=False, observed=True)
     steps = placed["count"].sum().reset_index()
     whole = steps.groupby("order")["count"].transform("sum")
@@ -179,9 +184,9 @@ def build_histogram(rows: pd.DataFrame) -> Plot:
     return replace(
         grid(panels, height_in=_PANEL_IN, abreast=2),
         width_in=11,
-        series=_STEP_ENDS,
+        series=() if "is_class" in rows else _STEP_ENDS,
         caption=(
-            "Share of I/Os in each step, repeats added up; lines: ends of steps",
+            "Share of I/Os in each step, repeats added up",
             _CLASSES if "is_class" in rows else "",
         ),
         shared_x=True,
@@ -189,14 +194,12 @@ def build_histogram(rows: pd.DataFrame) -> Plot:
 
 
 def _bars(job: pd.DataFrame, x: Axis) -> Panel:
-    """Draw the bars of one job, with its median and p99 to the step."""
     head = job.iloc[0]
     data = labels.identified(job, ["low_s", "high_s", "count", "share", "latency"])
-    running = job["share"].cumsum()
-    reached = [float(job.loc[running >= share - 1e-12, "high_s"].iloc[0]) for share in (0.5, 0.99)]
     lines = [
-        marks.ReferenceLine(value, "x", series=end.key, dash=end.dash, width=1.1)
-        for value, end in zip(reached, _STEP_ENDS, strict=True)
+        marks.ReferenceLine(float(head[end.key]), "x", series=end.key, dash=end.dash, width=1.1)
+        for end in _STEP_ENDS
+        if end.key in job
     ]
     bars = marks.Bars(
         data,

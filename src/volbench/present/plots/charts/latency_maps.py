@@ -75,7 +75,6 @@ def build(maps: _Maps) -> Plot:
 
 
 def _map_cells(run: pd.DataFrame, most: float, *, has_bar: bool) -> marks.Cells:
-    """Return the cells of a run on their true edges."""
     cells = labels.identified(run, _COLUMNS).assign(_low=run["bin_low_s"].clip(lower=_LOWEST_S))
     return marks.Cells(
         cells,
@@ -90,7 +89,6 @@ def _map_cells(run: pd.DataFrame, most: float, *, has_bar: bool) -> marks.Cells:
 
 
 def _lines(run: pd.DataFrame, series: pd.DataFrame) -> list[marks.AnyMark]:
-    """Return median and p99 in the middle of each interval."""
     keys = ["run", "direction", "group"]
     rows = series[(series[keys] == run[keys].iloc[0]).all(axis=1)].sort_values("t_s")
     rows = rows.assign(_x=(rows["t_s"] + rows["t_s"].shift(fill_value=0.0)) / 2)

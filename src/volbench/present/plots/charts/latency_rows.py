@@ -46,7 +46,6 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 
 def _some(jobs: pd.Series[str]) -> str:
-    """Return the names of a few jobs, and the number of many."""
     names = dict.fromkeys(map(str, jobs))
     return ", ".join(names) if len(names) <= _MAX_NAMED else f"{len(names)} jobs"
 

@@ -141,7 +141,6 @@ def build_series(jobs: _Jobs) -> Plot:
 
 
 def _is_of_one_size(rows: pd.DataFrame) -> bool:
-    """Return whether bandwidth is IOPS times one size, the same in each job."""
     busy = rows[rows["iops"] > 0]
     sizes = (busy["bw_bytes_per_s"] / busy["iops"]).groupby(busy["label"])
     return bool((sizes.max() <= _ONE_SIZE * sizes.min()).all())
@@ -152,13 +151,13 @@ def _columns(metrics: Sequence[Metric]) -> tuple[str, ...]:
 
 
 def _row(jobs: _Jobs, label: str, job: pd.DataFrame, tops: Sequence[float]) -> list[Panel]:
-    """Return a panel for each metric of a job."""
     turns = (job["repeat"].astype(int) - 1) % len(labels.DASHES)
     data = labels.identified(job, (*_columns(jobs.metrics), "_light"))
     coloured = job[labels.colour_column(job)].astype(str)
     data = data.assign(_series=coloured + "/" + turns.astype(str))
     events, end_s = jobs.events[jobs.events["run"].isin(job["run"])], float(job["t_s"].max())
-    x = time_axis(_end_s(jobs.every["t_s"]))
+    times = jobs.every["t_s"]
+    x = time_axis(float(times.max()) * (_FEW_ROOM if times.nunique() <= _FEW else 1.0))
     panels = [
         _panel(data, metric, jobs.results, x, top)
         for metric, top in zip(jobs.metrics, tops, strict=True)
@@ -188,11 +187,6 @@ def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame, x: Axis, t
     )
     parts: tuple[marks.AnyMark, ...] = (*lines, *limits, *((nothing,) * known.empty))
     return Panel(x=x, y=metric.axis(top), marks=parts)
-
-
-def _end_s(times: pd.Series[float]) -> float:
-    """Return the end of an axis of time, behind the last of a few samples."""
-    return float(times.max()) * (_FEW_ROOM if times.nunique() <= _FEW else 1.0)
 
 
 def describe_series(jobs: _Jobs) -> str:

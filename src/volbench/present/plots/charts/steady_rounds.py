@@ -88,7 +88,6 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
 
 
 def _missing_rounds(rows: pd.DataFrame) -> str:
-    """Return why there are no rounds to judge."""
     for column in ("campaign", "profile"):
         if len(rows[column].unique()) > 1:
             return f"several {column}s: choose one with --where '{column}==...'"
@@ -199,7 +198,6 @@ def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
 
 
 def _numbers_of(variable: Variable) -> str:
-    """Return mean, range and slope of a variable."""
     judged = variable.judged
     mean = QUANTITIES[variable.track.metric].text(judged.mean)
     spread, slope = format_percent(judged.range_ratio), format_percent(judged.slope_ratio)

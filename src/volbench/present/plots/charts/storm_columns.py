@@ -82,6 +82,7 @@ def build(storms: _Storms) -> Plot:
         "device": any(storm.device for storm in drawn),
         "settled": any(client.settles_early for storm in drawn for client in storm.clients),
     }
+    peaks = listed([format_count(storm.peak_iops) for storm in drawn])
     return Plot(
         panels=tuple(
             replace(panel, row=row, column=column)
@@ -91,14 +92,13 @@ def build(storms: _Storms) -> Plot:
         heights=(_STACK_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
         widths=(1.0,) * len(drawn),
         width_in=_WIDTHS_IN[len(drawn)],
-        answer=_peaks(drawn) if len(drawn) > 1 else "",
+        answer=f"{len(drawn)} storms with peaks of {peaks} IOPS." if len(drawn) > 1 else "",
         series=tuple(series for series in _SERIES if used.get(series.key, True)),
         caption=_notes(storms),
     )
 
 
 def _notes(storms: _Storms) -> tuple[str, ...]:
-    """Return the notes needed to read the panels."""
     missing_count = sum(len(storm.without_series) for storm in storms.shown)
     settles_early = any(each.settles_early for storm in storms.shown for each in storm.clients)
     missing = (
@@ -133,7 +133,6 @@ def _device(storm: Storm) -> Floats:
 
 
 def _storm_panels(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
-    """Return the two panels of a storm on the scales that all columns share."""
     total = max(_top(other.iops, _device(other)) for other in drawn)
     busiest = max(float(client.iops.max()) for other in drawn for client in other.clients)
     is_first, is_last = storm is drawn[0], storm is drawn[-1]
@@ -156,7 +155,6 @@ def _storm_panels(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
 
 
 def _intervals(storm: Storm) -> pd.DataFrame:
-    """Return a row for each edge of the intervals, of which the last repeats the last interval."""
     columns = {
         "read_iops": storm.read_iops,
         "write_iops": storm.write_iops,
@@ -342,23 +340,17 @@ def sentence(storm: Storm) -> str:
 def _facts(storm: Storm) -> list[str]:
     if storm.is_watched:
         return [_watched_words(storm)]
+    busy = _range_text([client.busy_s for client in storm.clients])
     facts = [
         f"{_clients_text(storm)}, {_pace_text(storm)}; max {storm.most_at_once} at once",
         f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}",
         _later(storm),
-        f"a client finishes booting after {_busy(storm)}",
+        f"a client finishes booting after {busy}",
     ]
     return [*filter(None, facts)]
 
 
-def _peaks(storms: Sequence[Storm]) -> str:
-    """Return the peaks of several storms in a sentence."""
-    peaks = listed([format_count(storm.peak_iops) for storm in storms])
-    return f"{len(storms)} storms with peaks of {peaks} IOPS."
-
-
 def _watched_words(storm: Storm) -> str:
-    """Return the numbers of watched disks."""
     at = format_duration(round(storm.peak_s))
     peak = f"peak {format_count(storm.peak_iops)} IOPS at {at}"
     disks = counted_noun(len(storm.clients), "disk")
@@ -366,14 +358,12 @@ def _watched_words(storm: Storm) -> str:
 
 
 def _members(storm: Storm) -> str:
-    """Return what the strips of a storm are of."""
     return "disk" if storm.is_watched else "client"
 
 
 def _clients_text(storm: Storm) -> str:
-    if storm.without_series:
-        return f"{len(storm.clients)} of {len(storm.clients) + len(storm.without_series)} clients"
-    return f"{len(storm.clients)} client{'s' if len(storm.clients) != 1 else ''}"
+    known, missing = len(storm.clients), len(storm.without_series)
+    return f"{known} of {known + missing} clients" if missing else counted_noun(known, "client")
 
 
 def _is_at_once(storm: Storm) -> bool:
@@ -389,7 +379,6 @@ def _pace_text(storm: Storm) -> str:
 
 
 def _when(storm: Storm) -> str:
-    """Return the interval of the peak relative to the last start."""
     gaps = [round(edge - storm.last_start_s) for edge in storm.peak_span_s]
     if gaps[0] <= 0 <= gaps[1]:
         return "at the last start"
@@ -405,12 +394,7 @@ def _later(storm: Storm) -> str:
     return f"{100 * share:.0f} % of all I/Os after the last start"
 
 
-def _busy(storm: Storm) -> str:
-    return _range_text([client.busy_s for client in storm.clients])
-
-
 def _range_text(times: Sequence[float]) -> str:
-    """Return the median of durations, with their range."""
     low, high = min(times), max(times)
     if format_duration(low) == format_duration(high):
         return format_duration(high)

@@ -119,7 +119,6 @@ def _curve(curve: Curve) -> list[Panel]:
 
 
 def _points(curve: Curve) -> pd.DataFrame:
-    """Return the intervals of both passes on one clock."""
     parts, shift = [], 0.0
     for name, points in (("first", curve.first), ("second", curve.second)):
         if points is not None:
@@ -193,7 +192,6 @@ def _limit(curve: Curve, top: float) -> tuple[list[marks.ReferenceLine], float]:
 
 
 def _heading(curve: Curve) -> str:
-    """Return the numbers of a curve in two lines."""
     name = printable(short_target(curve.volume)) + (
         f" on {curve.host}" if curve.host != "local" else ""
     )
@@ -236,7 +234,6 @@ def _penalty(curve: Curve) -> str:
 
 
 def _pass(fill: Fill, summary: pd.DataFrame) -> Panel:
-    """Draw the rate of each extent over the volume."""
     rows = summary[summary["run"].isin(fill.runs) & (summary["direction"] == fill.direction)]
     edges = np.concatenate([[0.0], np.cumsum(rows["io_bytes"].to_numpy(dtype=float))])
     rates = rows["bw_bytes_per_s"].to_numpy(dtype=float)

@@ -113,7 +113,6 @@ def _csv_link(plot: Plot) -> str:
 
 
 def _embedded(plot: Plot) -> _EmbeddedPlot:
-    """Return a plot as a page carries it."""
     sentences = (part.rstrip(".") + "." for part in plot.caption if part)
     text = json.dumps(json_form(plot), separators=(",", ":"), ensure_ascii=False)
     heights = (max(40, height * _PX_PER_IN) + _LABELS_PX for height in plot.heights)
@@ -139,18 +138,15 @@ def _digest(script: str) -> str:
 
 @cache
 def _chart_scripts() -> str:
-    """Return the scripts that draw charts, after their settings."""
     scripts = "".join(_asset(name) for name in _SCRIPTS)
     return f"const SETTINGS = {json.dumps(_settings())};\n{scripts}"
 
 
 def _asset(name: str) -> str:
-    """Return a file of this package as it stands."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def _settings() -> Json:
-    """Return the settings that scripts share with other renderers."""
     return {
         "column_formats": COLUMN_FORMATS,
         "defaults": {part.__name__: _defaults(part) for part in _PARTS},

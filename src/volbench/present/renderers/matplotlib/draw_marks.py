@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.transforms import ScaledTranslation, Transform
 
 from volbench.analyse.frames.job_frames import keep_extremes
 from volbench.present.formatting import printable
@@ -217,34 +218,42 @@ def _draw_colour_bar(axes: Axes, mark: Cells, drawn: Any) -> None:  # noqa: ANN4
 
 
 def _draw_texts(axes: Axes, mark: Texts, looks: Looks) -> None:
-    box = {"facecolor": looks.theme.colours["paper"], "edgecolor": "none", "pad": 1}
     leader = {"arrowstyle": "-", "linewidth": 0.9, "shrinkB": 2, "color": looks.colour("ink")}
+    box = {"facecolor": looks.theme.colours["paper"], "edgecolor": "none", "pad": 1}
+    look: dict[str, Any] = {
+        "ha": mark.align,
+        "va": mark.valign,
+        "fontsize": points(mark.size),
+        "rotation": mark.rotation,
+        "fontweight": "bold" if mark.is_bold else "normal",
+        "fontstyle": "italic" if mark.is_italic else "normal",
+        "bbox": box if mark.is_boxed else None,
+    }
+    at, (right_pt, up_pt) = _coordinates(axes, mark), mark.offset_pt
+    beside = at + ScaledTranslation(right_pt / 72, up_pt / 72, axes.figure.dpi_scale_trans)
     for key, rows in series_of(mark):
+        look["color"] = looks.colour(key)
         for x, y, text in zip(rows[mark.x], rows[mark.y], rows[mark.text], strict=True):
             if pd.isna(x) or pd.isna(y):
+                continue
+            if not mark.has_leader:  # an annotation takes half as long again
+                axes.text(x, y, printable(str(text)), transform=beside, **look)
                 continue
             axes.annotate(
                 printable(str(text)),
                 (x, y),
-                xycoords=_coordinates(axes, mark),
+                xycoords=at,
                 xytext=mark.offset_pt,
                 textcoords="offset points",
-                ha=mark.align,
-                va=mark.valign,
-                fontsize=points(mark.size),
-                rotation=mark.rotation,
-                fontweight="bold" if mark.is_bold else "normal",
-                fontstyle="italic" if mark.is_italic else "normal",
-                color=looks.colour(key),
-                bbox=box if mark.is_boxed else None,
-                arrowprops=leader if mark.has_leader else None,
+                arrowprops=leader,
                 annotation_clip=False,
+                **look,
             )
 
 
-def _coordinates(axes: Axes, mark: Texts) -> Any:  # noqa: ANN401 - a name or a transform
+def _coordinates(axes: Axes, mark: Texts) -> Transform:
     if mark.x_in == mark.y_in:
-        return "data" if mark.x_in == "data" else "axes fraction"
+        return axes.transData if mark.x_in == "data" else axes.transAxes
     return axes.get_xaxis_transform() if mark.x_in == "data" else axes.get_yaxis_transform()
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from volbench.errors import InputError, VolbenchError
 from volbench.present.formatting import printable
@@ -41,6 +41,7 @@ _METADATA: dict[str, dict[str, str | None]] = {
     "pdf": {"CreationDate": None, "Creator": "volbench", "Producer": "volbench"},
 }
 _FONT = "'DejaVu Sans'"
+_UNIT = re.compile(r"(?<=\d) (?=%|IOPS|[kMGT]?B/s|[numµ]?s\b)")  # Space before a unit
 _REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
@@ -62,7 +63,7 @@ def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) ->
         FigureCanvasAgg(figure)
         axes = [_draw_panel(figure, plot, panel, looks) for panel in plot.panels]
         title = figure.suptitle(
-            fill(printable(plot.title), int(plot.width_in * 90 / font_size)),
+            _wrapped(plot.title, int(plot.width_in * 90 / font_size)),
             ha="left",
             va="top",
             fontsize=points(12),
@@ -71,19 +72,16 @@ def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) ->
         answer = figure.text(
             0,
             1,
-            fill(printable(plot.answer), int(plot.width_in * 112 / font_size)),
+            _wrapped(plot.answer, int(plot.width_in * 112 / font_size)),
             va="top",
             fontsize=points(9),
         )
-        written = "".join(text.get_text() for text in figure.findobj(Text))
-        boxes = _BOXES if without_letters(written) else ""
+        boxes = _BOXES if without_letters("".join(_words(plot, axes))) else ""
         caption = ". ".join(part.rstrip(".") for part in (*plot.caption, boxes) if part)
         note = figure.text(
             0,
             0,
-            fill(
-                printable(caption + ("." if caption else "")), int(plot.width_in * 126 / font_size)
-            ),
+            _wrapped(caption and f"{caption}.", int(plot.width_in * 126 / font_size)),
             va="bottom",
             fontsize=points(8),
             color=chosen.colours["muted"],
@@ -91,6 +89,21 @@ def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) ->
         place(figure, plot, axes, looks, heading=(title, answer), note=note)
     figure.set_label(plot.name)
     return figure
+
+
+def _words(plot: Plot, axes: Sequence[Axes]) -> Iterator[str]:
+    """Yield the texts of a plot; asking matplotlib for them makes every tick of each axis."""
+    yield from (plot.title, plot.answer, *plot.caption, *(series.label for series in plot.series))
+    for panel, panel_axes in zip(plot.panels, axes, strict=True):
+        yield panel.title
+        yield from (text.get_text() for text in panel_axes.texts)
+        for axis in (panel.x, panel.y, panel.z or panel.x):
+            yield from (axis.label, *axis.categories)
+
+
+def _wrapped(text: str, columns: int) -> str:
+    """Return a text on lines that keep numbers beside their units."""
+    return fill(_UNIT.sub("\xa0", printable(text)), columns).replace("\xa0", " ")
 
 
 def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
@@ -124,7 +137,6 @@ def _draw_background(axes: Axes, panel: Panel, looks: Looks) -> None:
 
 
 def _keep_scales(axes: Axes, panel: Panel) -> None:
-    """Set limits anew that marks have widened."""
     for way, axis in (("x", panel.x), ("y", panel.y)):
         if axis.limits is not None:
             ends = axis.limits[::-1] if axis.inverted else axis.limits
@@ -134,8 +146,8 @@ def _keep_scales(axes: Axes, panel: Panel) -> None:
 def _write_title(axes: Axes, panel: Panel) -> None:
     """Write heading and title; the heading is bold, over the title."""
     lines = panel.title.count("\n") + 1 if panel.title else 0
-    if panel.title:
-        axes.set_title(printable(panel.title), fontsize=points(9))
+    # A given height spares matplotlib from looking, with each drawing, for ticks above the panel
+    axes.set_title(printable(panel.title), fontsize=points(9), y=1.0)
     if panel.heading:
         axes.annotate(
             printable(panel.heading),
@@ -209,9 +221,11 @@ def save(
             f"a chart cannot be written as {format!r}",
             hint=f"choose one of {', '.join(PICTURE_FORMATS)}",
         )
+    # Level 1 is as small as 6; the writers of other formats refuse the argument
+    packing: dict[str, Any] = {"pil_kwargs": {"compress_level": 1}} if format == "png" else {}
     try:
         with styled():
-            figure.savefig(path, format=format, metadata=_METADATA[format], dpi=dpi)
+            figure.savefig(path, format=format, metadata=_METADATA[format], dpi=dpi, **packing)
     except OSError as error:
         raise VolbenchError(
             f"the chart cannot be written: {error.strerror or error}",

@@ -17,8 +17,8 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from volbench.present.plots.description import Panel, Plot, Series, data_marks
-from volbench.present.plots.marks import Areas, Bars, Lines, Mark, Points, ReferenceLine, series_of
+from volbench.present.plots.description import Plot, Series, data_marks
+from volbench.present.plots.marks import Areas, Bars, Lines, Points, ReferenceLine, series_of
 from volbench.present.renderers.matplotlib.look import MARKERS, Looks, ticks_apart
 
 _EDGE_IN = 0.12
@@ -90,13 +90,13 @@ def place(
 def _wide_enough(plot: Plot, margins: Sequence[_Margins]) -> Plot:
     """Return a plot that is as wide as its panels, their labels and legends need."""
     lefts, widths = _columns(plot, margins)
-    last = [m.right for p, m in zip(plot.panels, margins, strict=True) if _is_last(plot, p)]
+    last = [
+        m.right
+        for p, m in zip(plot.panels, margins, strict=True)
+        if p.column + p.columns == len(plot.widths)
+    ]
     needed = lefts[-1] + widths[-1] + max(last, default=0.0) + _EDGE_IN
     return replace(plot, width_in=max(plot.width_in, needed))
-
-
-def _is_last(plot: Plot, panel: Panel) -> bool:
-    return panel.column + panel.columns == len(plot.widths)
 
 
 def _measured(figure: Figure, axes: Axes) -> _Margins:
@@ -167,7 +167,6 @@ def _align_labels(plot: Plot, axes: Sequence[Axes], margins: Sequence[_Margins])
 
 
 def _columns(plot: Plot, margins: Sequence[_Margins]) -> tuple[list[float], list[float]]:
-    """Return where the axes of each column begin, and how wide they are."""
     pairs = list(zip(plot.panels, margins, strict=True))
     count = len(plot.widths)
     left = [max((m.left for p, m in pairs if p.column == n), default=0.0) for n in range(count)]
@@ -247,13 +246,9 @@ def _mark_types(plot: Plot) -> dict[str, type]:
     for wanted in (Lines, Bars, Areas, Points):
         for mark in data_marks(plot):
             if isinstance(mark, wanted):
-                for key in _keys(mark):
+                for key, _ in series_of(mark):
                     types.setdefault(key, wanted)
     for panel in plot.panels:
         lines = (mark.series for mark in panel.marks if isinstance(mark, ReferenceLine))
         types |= dict.fromkeys(lines, Lines)
     return types
-
-
-def _keys(mark: Mark) -> list[str]:
-    return [key for key, _ in series_of(mark)]

@@ -1,0 +1,94 @@
+"""Trials of jobs with ``within``: which rate each asks for, and when the search is over.
+
+Like that of rounds, the decision depends on the files and the journal alone, so that a resume
+repeats it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
+
+from volbench.analyse.compare.rate_search import RateSearch, Trial, asked_iops, trial_of
+from volbench.engine.campaign.round_stopping import Decision, ResultsJudge
+from volbench.ingest.campaign_tables import read_run
+from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.model.frames.columns import Row
+from volbench.model.frames.expectation import SYNC
+from volbench.store.layout import Layout
+
+
+class RateJudge(ResultsJudge):
+    """Judges the trials of the jobs in a campaign that have ``within``."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        campaign: Campaign,
+        *,
+        is_finished: Callable[[Run], bool],
+        chosen: Mapping[str, Mapping[str, str]],
+        choose: Callable[[Run, dict[str, str]], None],
+    ) -> None:
+        super().__init__(layout, campaign, is_finished=is_finished)
+        self._chosen, self._choose = chosen, choose
+        self._lock = RLock()
+        self._rows: dict[str, Sequence[Row]] = {}
+
+    def before(self, run: Run) -> Decision | None:
+        """Return the decision before a trial that is not needed; None for all others."""
+        if not run.within or run.id in self._chosen:
+            return None
+        if self._search(run).next_rate() is not None:
+            return None
+        return Decision(True, f"the rate of {run.job} is found", frozenset({run.job}))
+
+    def chosen(self, run: Run) -> Run:
+        """Return a run with the rate that it asks for, which is recorded first."""
+        if not run.within:
+            return run
+        with self._lock:
+            if run.id not in self._chosen:
+                rate = self._search(run).next_rate() or 0.0
+                self._choose(run, self._options(run, rate))
+        return run.with_options(self._chosen[run.id])
+
+    def _search(self, run: Run) -> RateSearch:
+        """Return the search that a run is a trial of, with the trials that all clients finished."""
+        trials: dict[int, list[Run]] = {}
+        for other in self._campaign.runs:
+            if (other.profile, other.job) == (run.profile, run.job) and other.repeat < run.repeat:
+                trials.setdefault(other.repeat, []).append(other)
+        found = (self._trial(clients) for clients in trials.values())
+        return RateSearch([trial for trial in found if trial is not None])
+
+    def _trial(self, clients: Sequence[Run]) -> Trial | None:
+        chosen = self._chosen
+        if not all(self._is_finished(run) and run.id in chosen for run in clients):
+            return None
+        rows = [
+            {**row, "rate_iops": chosen[run.id].get("rate_iops")}
+            for run in clients
+            for row in self._summary_of(run)
+            if row.get("direction") != SYNC
+        ]
+        return trial_of(rows, clients[0].within)
+
+    def _summary_of(self, run: Run) -> Sequence[Row]:
+        with self._lock:
+            if run.id not in self._rows:
+                folder = self._layout.run(run.id)
+                rows = read_run(self._campaign, run, RunState.FINISHED, folder)
+                self._rows[run.id] = rows.summary
+        return self._rows[run.id]
+
+    def _options(self, run: Run, rate: float) -> dict[str, str]:
+        """Return the options of a client that is asked for its share of a rate; none for 0."""
+        if not rate:
+            return {}
+        clients = [
+            other
+            for other in self._campaign.runs
+            if (other.profile, other.job, other.repeat) == (run.profile, run.job, run.repeat)
+        ]
+        return {"rate_iops": asked_iops(run, rate / len(clients))}

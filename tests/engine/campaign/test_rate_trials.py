@@ -1,0 +1,118 @@
+"""Searches for the highest rate within a latency, on simulated volumes in virtual time."""
+
+from pathlib import Path
+
+import pytest
+
+import volbench
+from tests.command_line import call
+from tests.engine.campaign.virtual_runs import virtual_fio
+from tests.extensions.lab.silent_export import silent_export
+from volbench.analyse.compare.rate_search import searches_in
+from volbench.extensions.lab.scenario import read_scenario
+from volbench.store.journal import read_history
+
+PROFILE = """
+name: within
+defaults: {runtime: 2s, time_based: 1}
+jobs:
+  writes: {rw: randwrite, bs: 4k, iodepth: 64, within: p99 < 5ms}
+  reads: {rw: randread, bs: 4k}
+limits: azure/P15
+"""
+PRICES = """
+currency: EUR
+checked: 2026-11-21
+source: The provider's price list
+volume_types:
+  azure/P15: {monthly: 38.41}
+"""
+
+
+@pytest.fixture
+def uri() -> str:
+    """Return the address of a volume that is simulated."""
+    return silent_export()
+
+
+def measured(folder: Path, uri: str, *arguments: str, interrupted: str = "") -> str:
+    """Run the profile on a disk with 1,100 IOPS, and return what is printed."""
+    profile = folder.with_suffix(".yaml")
+    profile.write_text(PROFILE, encoding="utf-8")
+    place = "--on", uri, "--allow-destroy", uri, "-o", folder
+    with virtual_fio(read_scenario("p15"), interrupted=interrupted):
+        done = call("run", profile, *place, *arguments)
+    assert done.returncode == (130 if interrupted else 0), done.stderr
+    return done.stdout
+
+
+def test_the_rate_that_keeps_the_bound_is_found(tmp_path: Path, uri: str) -> None:
+    """The limit is 1,100 IOPS; the answer is below it by less than the bracket is wide."""
+    text = measured(tmp_path / "c", uri)
+    assert "IOPS within p99 < 5ms, in 3 of 3 runs; without a limit 1.1k IOPS with p99" in text
+    opened = volbench.open_campaign(tmp_path / "c")
+    (found,) = searches_in(opened.results())
+    assert found.search.kept is not None
+    assert 0.95 * 1100 < found.search.kept.rate <= 1100
+    assert len([row for row in opened.results() if row["job"] == "reads"]) == 1
+    assert "the rate of writes is found" in text
+
+
+def test_a_resume_goes_on_with_the_same_rates(tmp_path: Path, uri: str) -> None:
+    """The trial that was interrupted is repeated at the rate that was chosen for it."""
+    measured(tmp_path / "whole", uri)
+    measured(tmp_path / "cut", uri, interrupted="004-")
+    with virtual_fio(read_scenario("p15")):
+        assert call("resume", tmp_path / "cut").returncode == 0
+    whole, cut = (
+        read_history(tmp_path / name / "journal.jsonl").chosen for name in ("whole", "cut")
+    )
+    assert whole == cut
+    assert len(whole) > 5
+    journal = tmp_path / "hostile.jsonl"
+    journal.write_text('{"kind": "chosen", "run": "x", "options": {"exec_prerun": "sh"}}\n')
+    assert read_history(journal).chosen == {"x": {}}
+
+
+def test_an_answer_is_drawn_reported_and_priced(tmp_path: Path, uri: str) -> None:
+    """Chart, report and costs name the bound."""
+    measured(tmp_path / "c", uri)
+    chart = tmp_path / "within.svg"
+    assert call("plot", "within", tmp_path / "c", "-o", chart).returncode == 0
+    assert "within p99 &lt; 5ms" in chart.read_text(encoding="utf-8")
+    page = tmp_path / "r.html"
+    assert call("report", tmp_path / "c", "-o", page).returncode == 0
+    assert "Highest rate within a latency" in page.read_text(encoding="utf-8")
+    prices = tmp_path / "prices.yaml"
+    prices.write_text(PRICES, encoding="utf-8")
+    costs = call(
+        "price", tmp_path / "c", "--prices", prices, "--unsteady", "--where", "rw==randwrite"
+    )
+    assert "Rates are the highest within p99 < 5ms" in costs.stdout
+    (found,) = searches_in(volbench.open_campaign(tmp_path / "c").results())
+    assert found.search.kept is not None
+    assert f"{38.41 / found.search.kept.rate * 1000:.2f}" in costs.stdout
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        ("within: iops < 5", "'iops < 5' is not an upper bound on a latency"),
+        ("within: p99 > 5ms", "is not an upper bound on a latency"),
+        ("within: p99 < 5", "'5' has no unit"),
+        ("within: p99 < 5ms, rate_iops: 100", "a search sets rate_iops itself"),
+        ("within: p99 < 5ms, bssplit: 4k/50:8k/50", "fio counts bytes, not I/Os, where bssplit"),
+        (
+            "within: p99 < 5ms, until: steady, runtime: 10m",
+            "each rate of a search runs for as long",
+        ),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(tmp_path: Path, job: str, words: str) -> None:
+    """Each refusal says what to write instead."""
+    profile = tmp_path / "p.yaml"
+    text = PROFILE.replace("within: p99 < 5ms", job)
+    profile.write_text(text, encoding="utf-8")
+    done = call("profile", "check", profile)
+    assert done.returncode == 2
+    assert words in done.stderr + done.stdout
