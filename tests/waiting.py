@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Timer
+from threading import Timer, get_ident
 from types import TracebackType
 from typing import AnyStr
+
+import pytest
 
 PATIENCE_S = 180.0
 
@@ -20,6 +22,12 @@ def until(condition: Callable[[], object], *, patience_s: float = PATIENCE_S) ->
     while not condition():
         assert time.monotonic() < end, f"not within {patience_s:g} s"
         time.sleep(0.02)
+
+
+def sleep_by(patch: pytest.MonkeyPatch, sleep: Callable[[float], object]) -> None:
+    """Replace the sleeping of this thread; what earlier tests left in others sleeps as before."""
+    own, before = get_ident(), time.sleep
+    patch.setattr(time, "sleep", lambda s: sleep(s) if get_ident() == own else before(s))
 
 
 @contextmanager

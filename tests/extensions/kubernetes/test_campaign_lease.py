@@ -13,6 +13,7 @@ from typing import cast
 
 import pytest
 
+from tests.waiting import sleep_by
 from volbench.engine.hosts.orphans import identify
 from volbench.errors import CampaignError
 from volbench.execute.local import LocalExecutor
@@ -84,7 +85,7 @@ class Server:
 def server(monkeypatch: pytest.MonkeyPatch) -> Server:
     """Return a server on whose clock everybody waits."""
     made = Server()
-    monkeypatch.setattr(time, "sleep", made.sleep)
+    sleep_by(monkeypatch, made.sleep)
     monkeypatch.setattr(time, "monotonic", made.read_monotonic)
     return made
 

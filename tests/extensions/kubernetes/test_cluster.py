@@ -10,6 +10,7 @@ from unittest.mock import Mock
 import pytest
 import urllib3
 
+from tests.waiting import sleep_by
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError, open_cluster
 
@@ -80,7 +81,7 @@ def elapsed_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     def sleep(seconds: float) -> None:
         passed[0] += seconds
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    sleep_by(monkeypatch, sleep)
     monkeypatch.setattr(time, "monotonic", lambda: passed[0])
     return passed
 

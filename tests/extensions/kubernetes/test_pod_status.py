@@ -1,13 +1,12 @@
 """Why pods are not ready, or have ended, in the cluster's words."""
 
-import time
 from collections.abc import Iterator
 from itertools import repeat
-from threading import get_ident
 from unittest import mock
 
 import pytest
 
+from tests.waiting import sleep_by
 from volbench.errors import DeadlineError, TransportError
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.pod_status import Pending, ready_pods, why_ended, why_pending
@@ -129,15 +128,11 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = 7.0
-        self._thread, self._real_sleep = get_ident(), time.sleep
-        monkeypatch.setattr("time.sleep", self._sleep)
+        sleep_by(monkeypatch, self._sleep)
         monkeypatch.setattr("time.monotonic", lambda: self.now_s)
 
     def _sleep(self, pause_s: float) -> None:
-        if get_ident() == self._thread:
-            self.now_s += pause_s
-        else:
-            self._real_sleep(pause_s)
+        self.now_s += pause_s
 
 
 def scripted(looks: Iterator[list[Manifest]], *events: Manifest) -> mock.Mock:

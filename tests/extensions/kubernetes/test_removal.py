@@ -4,6 +4,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.waiting import sleep_by
 from volbench.errors import CampaignError, DeadlineError
 from volbench.extensions.kubernetes import removal
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
@@ -101,7 +102,7 @@ def remove(objects: Objects, **options: Any) -> None:  # noqa: ANN401 - options 
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Let waits take no time, and collect them."""
     waits: list[float] = []
-    monkeypatch.setattr("time.sleep", waits.append)
+    sleep_by(monkeypatch, waits.append)
     monkeypatch.setattr("time.monotonic", lambda: 7.0 + sum(waits))
     return waits
 
@@ -205,7 +206,7 @@ def test_a_volume_that_is_being_made_is_named(
         if sum(waits) > 2:
             objects.kinds["PersistentVolume"] = [volume]
 
-    monkeypatch.setattr("time.sleep", sleep)
+    sleep_by(monkeypatch, sleep)
     remove(objects)
     assert "# PV pvc-uid-c: 2Gi of no class" in capsys.readouterr().err
 
