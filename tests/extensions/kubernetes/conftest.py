@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ import yaml
 from tests.command_line import call, start
 from tests.extensions.kubernetes.image import NAME
 from tests.extensions.kubernetes.local_cluster import LocalCluster
-from tests.waiting import until
+from tests.waiting import sleep_by, until
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest, open_cluster
 from volbench.extensions.kubernetes.manifests import access_manifests
 from volbench.store.journal import read_history
@@ -108,6 +109,15 @@ def block_volume(api: Cluster, device: str) -> Iterator[None]:
     yield
     api.delete("PersistentVolume", "block")
     until(lambda: api.read("PersistentVolume", "block") is None)
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Let the waits of the test take no time, and collect them: they alone move its clock."""
+    waits: list[float] = []
+    sleep_by(monkeypatch, waits.append)
+    monkeypatch.setattr(time, "monotonic", lambda: 7.0 + sum(waits))
+    return waits
 
 
 @pytest.fixture(scope="session")

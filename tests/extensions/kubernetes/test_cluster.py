@@ -1,7 +1,6 @@
 """Answers of an API server, as errors of ours."""
 
 import json
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +9,6 @@ from unittest.mock import Mock
 import pytest
 import urllib3
 
-from tests.waiting import sleep_by
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError, open_cluster
 
@@ -73,19 +71,6 @@ def test_a_missing_object_is_none() -> None:
     assert cluster_that_answers(404, "not found").delete("Pod", "p") is False
 
 
-@pytest.fixture
-def elapsed_s(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let sleeping only move the clock; return the time that has passed."""
-    passed = [0.0]
-
-    def sleep(seconds: float) -> None:
-        passed[0] += seconds
-
-    sleep_by(monkeypatch, sleep)
-    monkeypatch.setattr(time, "monotonic", lambda: passed[0])
-    return passed
-
-
 DENIAL = answer_of(403, {"message": FORBIDDEN})
 LATER = answer_of(503, {"message": "starting"})
 LOST = urllib3.exceptions.ProtocolError("Connection aborted")
@@ -93,13 +78,13 @@ LOST = urllib3.exceptions.ProtocolError("Connection aborted")
 
 @pytest.mark.parametrize("trouble", [DENIAL, LATER, LOST])
 def test_failed_requests_are_retried_for_a_while(
-    trouble: object, elapsed_s: list[float], capsys: pytest.CaptureFixture[str]
+    trouble: object, waits: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It restarts, or does not know its roles yet: a campaign goes on, and says why it waits."""
     api = cluster_with(Mock(side_effect=[*[trouble] * 15, answer_of(200, {"items": [{}]})]))
     api.patience_s = PATIENCE_S
     assert api.list("Pod") == [{}]
-    assert elapsed_s[0] == 15
+    assert sum(waits) == 15
     assert capsys.readouterr().err.count("trying again for") == 1
 
 
@@ -108,21 +93,21 @@ def test_failed_requests_are_retried_for_a_while(
     [(DENIAL, ForbiddenError, 30), (LATER, ConnectError, PATIENCE_S + 1)],
 )
 def test_retries_end_after_the_deadline(
-    trouble: object, error: type[VolbenchError], within_s: float, elapsed_s: list[float]
+    trouble: object, error: type[VolbenchError], within_s: float, waits: list[float]
 ) -> None:
     """A server that does not come back, and a permission that is missing, are reported."""
     api = cluster_with(Mock(return_value=trouble))
     with pytest.raises(error):
         api.list("Pod")
-    assert elapsed_s[0] == 0  # nothing was made yet
+    assert sum(waits) == 0  # nothing was made yet
     api.patience_s = PATIENCE_S
     assert api.read_if_allowed("Node", "n") == {} if trouble is DENIAL else True
     with pytest.raises(error):
         api.list("Pod")
-    assert 10 < elapsed_s[0] <= within_s
+    assert 10 < sum(waits) <= within_s
 
 
-def test_an_object_whose_answer_was_lost_was_made(elapsed_s: list[float]) -> None:
+def test_an_object_whose_answer_was_lost_was_made(waits: list[float]) -> None:
     """The second try finds it: it is no error; without a first try that failed, it is one."""
     pod = {"kind": "Pod", "metadata": {"name": "p", "uid": "u"}}
     exists = answer_of(409, {"message": "already exists"})
@@ -131,15 +116,15 @@ def test_an_object_whose_answer_was_lost_was_made(elapsed_s: list[float]) -> Non
     assert api.create(pod) == pod
     with pytest.raises(InputError, match="already exists"):
         api.create(pod)
-    assert elapsed_s[0] == 1
+    assert sum(waits) == 1
 
 
-def test_times_are_those_of_the_api_server(elapsed_s: list[float]) -> None:
+def test_times_are_those_of_the_api_server(waits: list[float]) -> None:
     """The date of its last answer, and what has passed since; a broken date changes nothing."""
     dates = ["Wed, 25 Nov 2026 09:00:00 GMT", "yesterday"]
     api = cluster_with(Mock(side_effect=[answer_of(200, {}, date) for date in dates]))
     assert api.server_time().isoformat() == "2026-11-25T09:00:00+00:00"
-    elapsed_s[0] += 2.5
+    waits.append(2.5)
     api.request("GET", "version")
     assert api.server_time().isoformat() == "2026-11-25T09:00:02.500000+00:00"
 

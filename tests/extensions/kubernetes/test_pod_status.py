@@ -6,7 +6,6 @@ from unittest import mock
 
 import pytest
 
-from tests.waiting import sleep_by
 from volbench.errors import DeadlineError, TransportError
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.pod_status import Pending, ready_pods, why_ended, why_pending
@@ -123,18 +122,6 @@ def test_the_newest_warning_is_told(times: tuple[Manifest, Manifest], newest: in
         ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
 
 
-class Clock:
-    """A clock that only sleeping moves on, in the thread of the test."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now_s = 7.0
-        sleep_by(monkeypatch, self._sleep)
-        monkeypatch.setattr("time.monotonic", lambda: self.now_s)
-
-    def _sleep(self, pause_s: float) -> None:
-        self.now_s += pause_s
-
-
 def scripted(looks: Iterator[list[Manifest]], *events: Manifest) -> mock.Mock:
     """Return a cluster whose pods are those of one look after the other."""
     cluster: mock.Mock = mock.create_autospec(Cluster, instance=True)
@@ -146,11 +133,11 @@ def scripted(looks: Iterator[list[Manifest]], *events: Manifest) -> mock.Mock:
     return cluster
 
 
+@pytest.mark.usefixtures("waits")
 def test_many_pods_are_awaited_with_three_requests_a_look(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """However many there are; those that have a lasting reason in common share a line."""
-    Clock(monkeypatch)
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     names = [f"set-{number}" for number in range(100)]
     states: list[Manifest] = [*[{"phase": "Pending"}] * 6, ready]
@@ -167,9 +154,8 @@ def test_many_pods_are_awaited_with_three_requests_a_look(
     ]
 
 
-def test_what_nothing_ends_is_not_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nothing_ends_is_not_awaited(waits: list[float]) -> None:
     """A cluster without a default class tells it in an event of a claim that is no warning."""
-    clock = Clock(monkeypatch)
     message = "no persistent volumes available and no storage class is set"
     event = warning("FailedBinding", message) | {"involvedObject": {"name": "claim"}}
     event["type"] = "Normal"
@@ -177,14 +163,12 @@ def test_what_nothing_ends_is_not_awaited(monkeypatch: pytest.MonkeyPatch) -> No
     wanted = {"h": ("set-0", "claim"), "i": ("other", "other")}
     with pytest.raises(TransportError, match=f"pod of h cannot start: FailedBinding: {message}"):
         ready_pods(scripted(repeat(pods), event), wanted, timeout_s=600)
-    assert clock.now_s < 20
+    assert sum(waits) < 13
 
 
-def test_a_pod_that_is_deleted_while_it_is_pending_is_not_awaited(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.usefixtures("waits")
+def test_a_pod_that_is_deleted_while_it_is_pending_is_not_awaited() -> None:
     """Nothing makes it again."""
-    Clock(monkeypatch)
     both = [pod(name="a"), pod(name="b")]
     with pytest.raises(TransportError, match="pod of a cannot start: it was deleted"):
         ready_pods(
@@ -192,11 +176,9 @@ def test_a_pod_that_is_deleted_while_it_is_pending_is_not_awaited(
         )
 
 
-def test_a_lasting_reason_is_repeated(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("waits")
+def test_a_lasting_reason_is_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     """Ten minutes are never silent."""
-    Clock(monkeypatch)
     event = warning("ExternalProvisioning", "waiting for the external provisioner")
     event |= {"type": "Normal", "involvedObject": {"name": "claim"}}
     pods = [pod({"conditions": [UNSCHEDULABLE]}, name=name) for name in ("set-0", "other")]

@@ -98,15 +98,6 @@ def remove(objects: Objects, **options: Any) -> None:  # noqa: ANN401 - options 
     removal.remove_campaign(cast("Cluster", objects), CAMPAIGN, **options)
 
 
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let waits take no time, and collect them."""
-    waits: list[float] = []
-    sleep_by(monkeypatch, waits.append)
-    monkeypatch.setattr("time.monotonic", lambda: 7.0 + sum(waits))
-    return waits
-
-
 def test_everything_of_a_campaign_is_removed(capsys: pytest.CaptureFixture[str]) -> None:
     """Pods, claims and their owner; a volume that is deleted with its claim is not listed."""
     objects = Objects()
