@@ -67,6 +67,38 @@ def test_disturbed_seconds_are_counted_and_left_out(noise: Row, words: str) -> N
     assert entry.evidence["clean_iops"] == IOPS
 
 
+CLIMB = [100.0 + 15 * second for second in range(SECONDS)]
+"""A volume that gets faster."""
+
+
+@pytest.mark.parametrize(
+    ("rates", "seconds", "severity"),
+    [
+        (CLIMB, range(25), Severity.NOTE),
+        (CLIMB, range(20, 50), Severity.NOTE),
+        (CLIMB[::-1], range(30, SECONDS), Severity.NOTE),
+        ([3000.0] * 20 + [1000.0] * 40, range(22, 50), Severity.NOTE),
+        ([1000.0, 1001.0] * 30, range(SECONDS), Severity.NOTE),
+        ([1000.0, 600.0] * 30, range(SECONDS), Severity.WARNING),
+        ([rate * (0.7 if rate < 600 else 1) for rate in CLIMB], range(33), Severity.WARNING),
+    ],
+)
+def test_neither_a_trend_nor_a_limit_is_noise(
+    rates: list[float], seconds: range, severity: Severity
+) -> None:
+    """The rates of disturbed seconds are compared with those around them, not with the mean."""
+    run = a_run()
+    samples = device_samples(run)
+    for sample in samples:
+        if round(float(str(sample["t_s"]))) - 1 in seconds:
+            sample["steal_percent"] = 20.0
+    row = summary_row(run, lat_mean_s=0.016, lat_min_s=0.004)
+    view = a_view(run, summary=[row], series=series_rows(run, rates), device=samples)
+    (entry,) = found(view, rule="host-noise")
+    assert entry.severity is severity
+    assert ("uncertain" in entry.message) is (severity is Severity.WARNING and len(seconds) < 60)
+
+
 def test_a_host_that_stood_still_is_named() -> None:
     """Nothing ran there, so that no sample was taken: a frozen or suspended machine."""
     run = a_run()

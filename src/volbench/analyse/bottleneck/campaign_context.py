@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,10 @@ from volbench.analyse.bottleneck.bottleneck import explain
 from volbench.analyse.bottleneck.lasting_falls import is_near
 from volbench.analyse.bottleneck.sustained_level import Level, sustained_level
 from volbench.analyse.bottleneck.volume_context import Earlier
+from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
 from volbench.analyse.frames.resample import Floats, on_clock, spread_rows
+from volbench.analyse.frames.run_options import members_of, rows_with_options
 from volbench.analyse.frames.run_view import RunView, directions, rate_per_s
 from volbench.analyse.time.change_points import Change, place_in_gaps
 from volbench.analyse.time.rate_swings import Swing, real_jumps, swing_of, without_swing
@@ -169,9 +172,22 @@ class Context:
             run = view.run
             is_result = run.phase is Phase.MEASURED and view.is_finished
             if is_result and run.profile not in view.campaign.rounds:
-                key = (view.campaign.name, run.host, run.client, run.volume, run.profile, run.job)
+                job = self._cells_of_imports.get(run.id, run.job)
+                key = (view.campaign.name, run.host, run.client, run.volume, run.profile, job)
                 groups.setdefault(key, []).append(view)
         return {views[-1].run.id: views for views in groups.values() if len(views) > 1}
+
+    @cached_property
+    def _cells_of_imports(self) -> Mapping[str, object]:
+        """Imported run to the number of its cell, for a file is named as its owner likes."""
+        imports = [view for view in self.views if view.run.imported and view.is_finished]
+        runs = {view.run.id: view.run for view in imports}
+        rows = rows_with_options(
+            (campaign, runs, [row for view in views for row in view.results])
+            for campaign, views in groupby(imports, key=lambda view: view.campaign)
+        )
+        cells = zip(rows, design_of(rows).cell_of_rows, strict=True)
+        return {str(run): cell for row, cell in cells for run in members_of(row)}
 
     @cached_property
     def disks(self) -> Mapping[str, Mapping[Volume, set[str]]]:
@@ -422,7 +438,6 @@ def _explained(explanations: Sequence[Explanation], limits: Limits) -> Row:
 
 
 def _bottleneck_side(level: Explanation, limits: Limits) -> str | None:
-    """Return where a bottleneck is; None if it is unknown."""
     field_of = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bandwidth_bytes_per_s"}
     name = field_of.get(level.cause, "")
     if name in limits.machine_limits and is_near(level.level, getattr(limits, name)):

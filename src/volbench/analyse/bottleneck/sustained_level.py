@@ -25,9 +25,9 @@ _ROUND_IOPS = 100.0
 # Relative distance from a multiple of 5 within which a level is a limit that is sold; chosen on the
 # even seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MAX_ROUND_DISTANCE = 0.005
-_LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
+LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
 # Causes that a limit is part of, or that often end at one
-_MAY_BE_LIMITED = _LIMITS | {Cause.WARMING}
+_MAY_BE_LIMITED = LIMITS | {Cause.WARMING}
 _CLIMBS = frozenset({Cause.WARMING, Cause.RAMP_UP})
 # Events after which the level is the one before: their seconds are left out, not what precedes
 _TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
@@ -161,7 +161,7 @@ def at_upper_edge(limit: Explanation, rates: Rates) -> Explanation:
     """Return the explanation of a limit with the upper edge of the last rates as its level."""
     last = rates.last
     is_unknown = math.isnan(last.ceiling) or not last.level > 0
-    if limit.cause not in _LIMITS or is_unknown or limit.to_s < last.to_s:
+    if limit.cause not in LIMITS or is_unknown or limit.to_s < last.to_s:
         return limit
     above = f"{100 * last.ceiling / last.level - 100:.1f} %"
     return replace(

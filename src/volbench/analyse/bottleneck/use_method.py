@@ -259,12 +259,10 @@ def _bottleneck_columns(verdicts: pd.DataFrame | None) -> Row:
 
 
 def _max(results: pd.DataFrame, column: str) -> float:
-    """Return the maximum of a column; NaN if it is empty."""
     return float(results[column].astype("float64").max())
 
 
 def _typed_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return rows as a frame with the column types of `USE`, even if empty."""
     kinds = {"string": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
     frame = pd.DataFrame(rows, columns=[column.name for column in USE])
     return frame.astype({column.name: kinds[column.dtype] for column in USE})

@@ -207,7 +207,10 @@ def compare(
     remarks += steadiness_remarks(rows, [measure.column for measure in measures])
     remarks += [remark for measure in measures for remark in _unreported_remarks(measure, rows)]
     merged = cache(partial(_latency_bins, tuple(sides), bins))
-    repeats = [_repeats(rows, measure, merged) for measure in measures]
+    repeats = [
+        repeats_of(rows, values_of_measure(rows, measure), column=measure.column, bins=merged)
+        for measure in measures
+    ]
     remarks += [
         remark
         for pair in zip(measures, repeats, strict=True)
@@ -341,12 +344,6 @@ def _latency_bins(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | N
         [each.assign(run=name + "\n" + each["run"].astype(str)) for name, each in parts],
         ignore_index=True,
     )
-
-
-def _repeats(
-    rows: pd.DataFrame, measure: Measure, bins: Callable[[], pd.DataFrame | None]
-) -> pd.DataFrame:
-    return repeats_of(rows, values_of_measure(rows, measure), column=measure.column, bins=bins)
 
 
 def _unmerged_remarks(measure: Measure, repeats: pd.DataFrame) -> list[str]:

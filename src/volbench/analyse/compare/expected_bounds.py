@@ -124,7 +124,7 @@ def _verdict(
     elif expectation.sync_call and calls != expectation.sync_call:
         measured_call = f"{calls}, not {expectation.sync_call}" if calls else "an unreported sync"
         note = f"measured {measured_call}"
-    elif _lacks_clients(rows):
+    elif "clients" in rows and (rows["clients"] < rows["clients_planned"]).any():
         note = "some clients did not finish"
     elif column not in rows or rows[column].isna().any():
         note = "not reported"
@@ -181,10 +181,6 @@ def _reported_column(expectation: Expectation, rows: pd.DataFrame) -> tuple[str,
     if has_both and rows[column].isna().all() and rows[completion].notna().all():
         return completion, "judged by completion latency"
     return column, ""
-
-
-def _lacks_clients(rows: pd.DataFrame) -> bool:
-    return "clients" in rows and bool((rows["clients"] < rows["clients_planned"]).any())
 
 
 def _answer_by_verdict(expectation: Expectation, values: Floats) -> tuple[Answer, str]:

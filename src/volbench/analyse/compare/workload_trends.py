@@ -399,7 +399,6 @@ def _trend(
     starts: Mapping[str, str],
     question: TrendQuestion,
 ) -> Trend | None:
-    """Return the trend of one workload and metric; None where it is not reported."""
     first, jobs = group.iloc[0], group["job"].unique()
     known = _totals(group, measure)
     medians = known.groupby(group["_place"]).median()

@@ -460,7 +460,6 @@ def memory_volume(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 def _without_io(view: RunView) -> Iterator[Observation]:
-    """Yield that the engine of an imported result does no I/O."""
     engines = {load.engine for load in view.workloads}.intersection(_NO_DISK)
     if engines:
         engine = min(engines)

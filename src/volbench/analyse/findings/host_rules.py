@@ -10,16 +10,18 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.analyse.bottleneck.sustained_level import LIMITS
 from volbench.analyse.findings.rule import Observation, explained, observed, rule, several
 from volbench.analyse.frames.disturbed import (
     FULL_DEMAND_PERCENT,
     MIN_WAIT_PERCENT,
+    Flags,
     cpu_demand,
     disturbed,
     waits_for_cpu,
 )
 from volbench.analyse.frames.kernel_counters import OTHERS
-from volbench.analyse.frames.resample import seconds
+from volbench.analyse.frames.resample import Floats, seconds
 from volbench.analyse.frames.run_view import (
     RunView,
     clock_bounds_s,
@@ -249,39 +251,41 @@ def _load_on_other_disks(view: RunView) -> Iterator[Observation]:
         "Samples of the host: steal of at least 5 %; run-queue delay of fio's jobs of at "
         "least 5 % (CPU pressure of 25 % if it is unknown); other I/O on the device, above a "
         "quarter of the run's own. Disturbed intervals are excluded from verdicts as long as "
-        "at least 30 % are undisturbed, and are grey in charts. A warning if the mean over "
-        "all intervals differs by more than 5 % from that of the undisturbed ones, or if none"
-        " is undisturbed. Samples that are 5 s late: the host was frozen or suspended. The"
-        " thresholds are volbench's own."
+        "at least 30 % are undisturbed, and are grey in charts. A warning if the mean rate is more"
+        " than 5 % below that with the undisturbed rates around them, or if fewer than five are"
+        " undisturbed and no limit keeps the rate flat. Samples that are 5 s late: the host was"
+        " frozen or suspended. The thresholds are volbench's own."
     ),
     why="The host slowed this run, not the volume. Results will vary between runs.",
     advice="Measure again on an idle host, or report the rate with its uncertainty.",
 )
-def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
+def host_noise(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield how many intervals of each direction the host disturbed, and what that costs."""
     yield from _standstills(view)
     noise = disturbed(view)
     for direction in directions(view):
         t_s, iops = rate_per_s(view, "iops", direction=direction)
-        flags = noise.at(t_s)
+        flags, every = noise.at(t_s), float(iops.mean()) if len(iops) else 0.0
         if len(t_s) < _MIN_SAMPLES or flags.mean() < _MIN_DISTURBED:
             continue
         by = [name for name, mask in noise.by.items() if np.isin(t_s, noise.t_s[mask]).any()]
-        has_clean = (~flags).sum() >= _MIN_CLEAN
-        clean, every = float(iops[~flags].mean()) if has_clean else math.nan, iops.mean()
-        off = abs(clean / every - 1) if every > 0 else math.nan
-        without = f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}"
-        share = f"{flags.sum()} of {len(t_s)}" if not flags.all() else f"All {len(t_s)}"
+        has_clean = (~flags).sum() >= _MIN_CLEAN and every > 0
+        clean = _rate_without(t_s, iops, flags) if has_clean else math.nan
+        off = max(clean / every - 1, 0.0) if has_clean else math.nan
+        is_limited = any(
+            each.cause in LIMITS and each.direction == direction
+            for each in context.explanations(view)
+        )
         if math.isnan(off):
-            result = (
-                "none shows the rate on an idle host"
-                if flags.all()
-                else "too few others show the rate on an idle host"
-            )
+            result = f"{'none shows' if flags.all() else 'too few others show'} the rate on an idle"
+            result += " host" + is_limited * ", but the rate was flat at a limit"
         elif off < _MIN_OFF:
             result = "they changed the result by less than 0.1 %"
         else:
-            result = f"{without}, so the result is uncertain by {format_percent(off)}"
+            result = f"without them {format_count(clean)} IOPS instead of {format_count(every)}"
+            result += f", so the result is uncertain by {format_percent(off)}"
+        is_note = is_limited if math.isnan(off) else off <= _MAX_NOTE_OFF
+        share = f"{flags.sum()} of {len(t_s)}" if not flags.all() else f"All {len(t_s)}"
         yield Observation(
             f"{share} intervals were disturbed by {several(by)}: {result}.",
             {
@@ -292,8 +296,22 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
                 "uncertain_percent": 100 * off,
             },
             direction,
-            severity=Severity.NOTE if off <= _MAX_NOTE_OFF else None,
+            severity=Severity.NOTE if is_note else None,
         )
+
+
+def _rate_without(t_s: Floats, iops: Floats, flags: Flags) -> float:
+    """Return the mean rate, with that of the undisturbed intervals around each disturbed one.
+
+    Before and after all of these, it is no more than their trend: a climb is not noise.
+    """
+    clean_s, clean = t_s[~flags], pd.Series(iops[~flags])
+    around = clean.rolling(_MIN_CLEAN, center=True, min_periods=1).median()
+    usual = np.interp(t_s, clean_s, around)
+    trend = np.polyval(np.polyfit(clean_s, clean, 1), t_s)
+    is_outside = (t_s < clean_s[0]) | (t_s > clean_s[-1])
+    usual = np.where(is_outside, np.minimum(usual, trend), usual)
+    return float(np.where(flags, usual, iops).mean())
 
 
 def _standstills(view: RunView) -> Iterator[Observation]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Observation, rule
 from volbench.analyse.frames.run_view import RunView, results_of
-from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
+from volbench.analyse.frames.workload_spec import SYNCHRONOUS
 from volbench.model.frames.columns import RAMP_LINES, SUBMISSION
 from volbench.model.profile.fio_defects import defects_of, version_in
 from volbench.model.profile.profile_model import Phase
@@ -108,17 +108,14 @@ def fio_defect(view: RunView, _: Context) -> Iterator[Observation]:
         version = version_in(versions.get(workload.section, ""))
         if not version:
             continue
-        options = {**workload.options, "blocks": _blocks_in_range(view, workload)}
+        size = workload.size_of("size", view.size_bytes)
+        blocks = "" if math.isnan(size) else str(int(size // workload.block_bytes))
+        options = {**workload.options, "blocks": blocks}
         for defect in defects_of(version, options):
             yield Observation(
                 defect.sentence(version, options),
                 {"section": workload.section, "upstream": defect.upstream},
             )
-
-
-def _blocks_in_range(view: RunView, workload: WorkloadSpec) -> str:
-    size = workload.size_of("size", view.size_bytes)
-    return "" if math.isnan(size) else str(int(size // workload.block_bytes))
 
 
 @rule(

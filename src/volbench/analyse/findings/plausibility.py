@@ -38,17 +38,15 @@ _COMPRESSES = re.compile(r"(?:^|,)(compress(?:-force)?=(?!no)[^,]*)")
 def implausible(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each bound that a direct run exceeds, with the number and where it comes from."""
     facts = view.volume
-    if view.run.imported is not None and not _is_without_disk(view):
+    if view.run.imported is not None and MEMORY_ENGINES.isdisjoint(
+        load.engine for load in view.workloads
+    ):
         yield from _beyond_disks(view)
     if facts is not None:
         yield from _rotational(view, facts)
         yield from _beyond_link(view, facts)
         yield from _filesystem(view, facts)
         yield from _above_lower(view, context, facts)
-
-
-def _is_without_disk(view: RunView) -> bool:
-    return bool({load.engine for load in view.workloads} & MEMORY_ENGINES)
 
 
 def _beyond_disks(view: RunView) -> Iterator[Observation]:

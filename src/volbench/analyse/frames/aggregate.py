@@ -172,6 +172,7 @@ def _step_rows(
     done = summary[(summary["status"] == "finished").fillna(value=False)]
     rows: list[Row] = []
     labels = _common_labels(campaign, runs)
+    are_beside = all(run.imported is not None and run.imported.beside for run in runs)
     if len({tuple(section.name for section in run.sections) for run in runs}) > 1:
         # sections of one job on several volumes, which are added up
         done = done.assign(group=runs[0].job)
@@ -196,7 +197,7 @@ def _step_rows(
                 "clients": len(section),
                 "clients_planned": len(runs) + campaign.clients_absent,
                 **(_sums(step_frames, section, invalid, names) if direction != "sync" else {}),
-                **(_sums_of_means(section) if is_valid and _are_beside(runs) else {}),
+                **(_sums_of_means(section) if is_valid and are_beside else {}),
                 **(_latency_columns(step_frames["histogram"], section) if is_valid else {}),
             }
         )
@@ -263,10 +264,6 @@ def _rate_columns(frames: Frames, done: pd.DataFrame, names: Mapping[str, str]) 
             # Source: R. Jain et al., "A Quantitative Measure of Fairness", DEC-TR-301, 1984
             sums["fairness"] = float(rates.sum()) ** 2 / (len(rates) * squares)
     return sums
-
-
-def _are_beside(runs: Sequence[Run]) -> bool:
-    return all(run.imported is not None and run.imported.beside for run in runs)
 
 
 def _sums_of_means(done: pd.DataFrame) -> Row:

@@ -195,7 +195,8 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
             all.
     """
     steps = storm_steps(frames)
-    order = sorted(range(len(steps)), key=lambda index: _storm_size(steps[index]), reverse=True)
+    sizes = [(-len(step["run"].unique()), float(step["iops"].sum())) for step in steps]
+    order = sorted(range(len(steps)), key=sizes.__getitem__)
     storms_of_steps = []
     for step in (steps[index] for index in sorted(order[:limit])):
         finished = measured(step.drop_duplicates("run"))[_RUN]
@@ -208,14 +209,9 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
     return tuple(storms_of_steps)
 
 
-def _storm_size(step: pd.DataFrame) -> tuple[int, float]:
-    return len(step["run"].unique()), -float(step["iops"].sum())
-
-
 def _storm(
     key: tuple[object, ...], step: pd.DataFrame, series: pd.DataFrame, device: pd.DataFrame
 ) -> Storm:
-    """Return one storm from the summary of its step, its series and the devices' samples."""
     runs = step.drop_duplicates("run")
     campaign, profile, job, repeat = (str(part) for part in key)
     rows = on_clock(series, step, rate="iops", total="total_ios")

@@ -372,7 +372,6 @@ def _lacking_beside(iops: Floats, index: int) -> float:
 
 
 def _empty_spans(t_s: Floats, iops: Floats, *, interval_s: float) -> list[Span]:
-    """Return begin and end of each unbroken row of empty intervals."""
     spans: list[Span] = []
     for end in t_s[~(iops > 0)]:
         start = float(end) - interval_s

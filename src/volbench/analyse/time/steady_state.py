@@ -372,7 +372,6 @@ def _read_percent(rows: pd.DataFrame) -> int | None:
 
 
 def _slope(values: Sequence[float]) -> float:
-    """Return the least-squares slope over the last five values, a round."""
     if len(values) < ROUNDS:
         return _NAN
     window = values[-ROUNDS:]
