@@ -23,6 +23,7 @@ from volbench.analyse.findings import find
 from volbench.model.campaign.planned_run import Imported, ImportedJob, SourceFile
 from volbench.model.results.finding import Severity
 
+UP_TO_SIZE: dict[str, str | None] = {"runtime": None, "time_based": None, "size": "10g"}
 WARNING, NOTE = Severity.WARNING, Severity.NOTE
 
 
@@ -35,24 +36,18 @@ WARNING, NOTE = Severity.WARNING, Severity.NOTE
         ({"buffer_compress_percentage": "50"}, NOTE),
         ({"dedupe_percentage": "30"}, NOTE),
         ({"refill_buffers": None}, NOTE),
+        ({}, None),
+        ({"refill_buffers": None, "verify": "crc32c"}, None),
+        ({"refill_buffers": None, "bs": str(2**24)}, None),
     ],
 )
 def test_compressible_or_repeated_buffers_are_reported(
-    options: dict[str, str | None], severity: Severity
+    options: dict[str, str | None], severity: Severity | None
 ) -> None:
-    """Zeros and patterns are a warning, what was asked for or is merely reused a note."""
-    (entry,) = found(a_view(a_run(options)), rule="compressible")
-    assert entry.severity is severity
-    assert entry.evidence["written_bytes"] == IOPS * SECONDS * BLOCK
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"refill_buffers": None, "verify": "crc32c"}, {"refill_buffers": None, "bs": str(2**24)}],
-)
-def test_fresh_random_buffers_are_not_reported(options: dict[str, str | None]) -> None:
-    """Refilled or verified buffers, and buffers used only once, are left alone."""
-    assert found(a_view(a_run(options)), rule="compressible") == []
+    """Zeros and patterns are a warning, reuse is a note; fresh or verified buffers are fine."""
+    entries = found(a_view(a_run(options)), rule="compressible")
+    assert [entry.severity for entry in entries] == [severity] * (severity is not None)
+    assert all(entry.evidence["written_bytes"] == IOPS_BYTES for entry in entries)
 
 
 @pytest.mark.parametrize("engine", ["psync", "sync", "pvsync2", "mmap", "http", "libpmem", None])
@@ -83,45 +78,25 @@ def test_a_full_queue_and_a_rate_limited_job_have_no_finding(
 
 
 @pytest.mark.parametrize(
-    ("options", "kind"),
+    ("options", "kind", "severities"),
     [
-        ({"numjobs": "4", "size": "25%", "offset_increment": "25%"}, VolumeKind.DEVICE),
-        ({"numjobs": "4", "size": "4096", "offset_increment": "4096"}, VolumeKind.NBD),
-        ({"numjobs": "4", "size": "4096"}, VolumeKind.DIRECTORY),
-        ({}, VolumeKind.DEVICE),
+        ({"size": "25%", "offset_increment": "25%"}, VolumeKind.DEVICE, []),
+        ({"size": "4096", "offset_increment": "4096"}, VolumeKind.NBD, []),
+        ({"size": "4096"}, VolumeKind.DIRECTORY, []),
+        ({"numjobs": None}, VolumeKind.DEVICE, []),
+        ({}, VolumeKind.DEVICE, [WARNING]),
+        ({"size": "50%", "offset_increment": "25%"}, VolumeKind.DEVICE, [WARNING]),
+        ({"offset_increment": "1073741824"}, VolumeKind.DEVICE, [WARNING]),
+        ({"size": "4096", "filename": "one"}, VolumeKind.DIRECTORY, [WARNING]),
+        ({"size": "1g", "direct": None, "rw": "randwrite"}, VolumeKind.DEVICE, [NOTE]),
     ],
 )
-def test_numjobs_with_separate_ranges_are_not_reported(
-    options: dict[str, str | None], kind: VolumeKind
+def test_jobs_in_parallel_overlap_unless_their_ranges_are_separate(
+    options: dict[str, str | None], kind: VolumeKind, severities: list[Severity]
 ) -> None:
-    """Own ranges, own files, and a single job don't meet."""
-    run = a_run({"rw": "write", "iodepth": "1", **options}, kind=kind)
-    assert found(a_view(run), rule="overlapping-jobs") == []
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"size": "50%", "offset_increment": "25%"},
-        {"offset_increment": "1073741824"},
-        {"size": "4096", "filename": "one"},
-    ],
-)
-def test_offset_increments_smaller_than_the_range_are_reported(
-    options: dict[str, str | None],
-) -> None:
-    """No step, one smaller than the size, or no size at all: jobs overlap."""
-    kind = VolumeKind.DIRECTORY if "filename" in options else VolumeKind.DEVICE
+    """Own ranges, own files and a single job don't meet; random I/O meets itself rarely."""
     run = a_run({"rw": "write", "numjobs": "4", **options}, kind=kind)
-    assert [entry.severity for entry in found(a_view(run), rule="overlapping-jobs")] == [WARNING]
-
-
-def test_random_numjobs_are_a_note() -> None:
-    """Random I/O over a whole device that covers it meets itself, if rarely."""
-    view = a_view(a_run({"numjobs": "4", "size": "1g", "direct": None}))
-    (entry,) = found(view, rule="overlapping-jobs")
-    assert entry.severity is NOTE
+    assert [entry.severity for entry in found(a_view(run), rule="overlapping-jobs")] == severities
 
 
 @pytest.mark.parametrize(("size", "count"), [("1073741824", 1), ("100%", 0)])
@@ -295,22 +270,20 @@ def test_too_few_samples_for_a_percentile_are_reported() -> None:
     assert note.evidence["least_percentile"] == 99.9
 
 
-def test_a_run_of_a_few_seconds_is_reported() -> None:
-    """It is told as context, however many I/Os it did."""
-    run = a_run({"runtime": "10s"})
-    (entry,) = found(a_view(run, summary=[summary_row(run, runtime_s=10.0)]), rule="too-short")
-    assert (entry.severity, entry.evidence["runtime_s"]) == (NOTE, 10)
-
-
 @pytest.mark.parametrize(
-    ("seconds", "imported", "count"),
-    [(1.6, Imported(files=(), jobs=()), 1), (6.0, Imported(files=(), jobs=()), 0), (1.6, None, 0)],
+    ("seconds", "options", "imported", "count"),
+    [
+        (10.0, {"runtime": "10s"}, None, 1),
+        (1.6, UP_TO_SIZE, Imported(files=(), jobs=()), 1),
+        (6.0, UP_TO_SIZE, Imported(files=(), jobs=()), 0),
+        (1.6, UP_TO_SIZE, None, 0),
+    ],
 )
-def test_an_imported_run_of_a_few_seconds_is_reported(
-    seconds: float, imported: Imported | None, count: int
+def test_a_run_of_a_few_seconds_is_reported(
+    seconds: float, options: dict[str, str | None], imported: Imported | None, count: int
 ) -> None:
     """10 GiB at 6 GiB/s are 1.6 s, which many publish; a profile of one's own knows its size."""
-    run = a_run({"runtime": None, "time_based": None, "size": "10g"}, imported=imported)
+    run = a_run(options, imported=imported)
     row = summary_row(run, runtime_s=seconds)
     findings = found(a_view(run, summary=[row]), rule="too-short")
     assert [entry.severity for entry in findings] == [NOTE] * count

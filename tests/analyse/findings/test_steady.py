@@ -15,6 +15,7 @@ from volbench.analyse.findings import find
 from volbench.analyse.findings.rate_rules import _declines
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.steady_state import judge_steady
+from volbench.model.campaign.planned_run import Imported
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.model.results.finding import Finding, Severity
 from volbench.model.results.steadiness import State
@@ -231,10 +232,28 @@ def test_a_rejected_repeat_is_not_quoted() -> None:
         assert len(_of_any(views, rule="uneven-repeats")) == count
 
 
-def test_different_jobs_are_not_repeats() -> None:
-    """Two jobs on one volume have rates of their own."""
-    views = [over_time([rate] * 60, a_run(name=name)) for name, rate in (("a", 1e3), ("b", 4e3))]
-    assert _of_any(views, rule="uneven-repeats") == []
+@pytest.mark.parametrize(
+    ("imported", "depths", "count"),
+    [
+        (None, "11", 0),
+        (Imported(files=(), jobs=(), folder="r"), "11", 1),
+        (Imported(files=(), jobs=(), folder="r"), "12", 0),
+    ],
+)
+def test_jobs_are_no_repeats_but_files_of_one_workload_are(
+    imported: Imported | None, depths: str, count: int
+) -> None:
+    """Two jobs on one volume have rates of their own; r1.json and r2.json of one test have not."""
+    views = [
+        over_time(
+            [rate] * 60,
+            a_run({"iodepth": depth}, name=name, imported=imported),
+            import_folder=imported and imported.folder,
+            iodepth=int(depth),
+        )
+        for name, rate, depth in zip(("r1", "r2"), (1e3, 4e3), depths, strict=True)
+    ]
+    assert len(_of_any(views, rule="uneven-repeats")) == count
 
 
 @pytest.mark.parametrize(("slowest_s", "count"), [(0.01, 0), (5.0, 1)])

@@ -51,7 +51,7 @@ _MAX_WARNED_PERCENTILE = 99.0
 # Noticed by: test_jobs.py::test_a_run_of_a_few_seconds_is_reported
 _MIN_RUNTIME_S = 30.0
 # The same of imported runs whose size ended them, or that do not report what did.
-# Noticed by: test_jobs.py::test_an_imported_run_of_a_few_seconds_is_reported
+# Noticed by: test_jobs.py::test_a_run_of_a_few_seconds_is_reported
 _MIN_IMPORTED_S = 5.0
 # Share of the runtime that fio may cut, as in the validation of its result.
 # Noticed by: test_jobs.py::test_a_time_based_job_that_ended_before_its_time

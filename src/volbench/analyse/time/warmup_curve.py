@@ -72,14 +72,7 @@ class Curve:
     to_steady_s: float | None  # until it stayed within 10 % of the plateau; None when it never did
     limit_iops: float  # declared; NaN without
     at_limit: bool  # whether the plateau is within 3 % of it
-    size_bytes: float  # what was warmed; NaN if it is unknown
     is_fresh: bool = True  # whether the volume is known to have been fresh
-
-    @property
-    def bytes_per_s(self) -> float:
-        """How fast the volume got warm; NaN when its size, its end or its begin is unknown."""
-        steady_s = self.to_steady_s if self.is_fresh else None
-        return self.size_bytes / steady_s if steady_s else math.nan
 
 
 @dataclass(frozen=True)
@@ -236,15 +229,7 @@ def _curve(row: pd.Series, first: Pass, second: Pass | None) -> Curve:
         to_steady_s=steady_s,
         limit_iops=limit,
         at_limit=bool(abs(plateau / limit - 1) <= _MAX_LIMIT_DISTANCE) if limit else False,
-        size_bytes=_range_bytes(row),
     )
-
-
-def _range_bytes(row: pd.Series) -> float:
-    """Return the size of the run's range: the whole device, or the requested size."""
-    sizes = [row["size_bytes"], row["volume_bytes"]]
-    known = [float(value) for value in sizes if not pd.isna(value)]
-    return min(known, default=math.nan)
 
 
 def plateau_of(iops: Floats) -> float:

@@ -37,7 +37,7 @@ class _WarmUps:
     curves: Sequence[Curve]  # first runs over fresh volumes
     passes: Sequence[Fill]  # that went over a volume in several extents
     summary: pd.DataFrame  # of the runs
-    paces: tuple[str, ...]  # estimated time of warming a volume, a sentence each
+    paces: tuple[str, ...]  # estimated time of warming a volume as passes did, a sentence each
     fewer: tuple[str, ...] = ()  # sentences about curves and passes that are not shown
 
 
@@ -48,14 +48,13 @@ def read(frames: Frames, _: Options) -> _WarmUps | str:
     drawn = climbs[:_MAX_CURVES]
     several = [fill for fill in fills(summary) if len(fill.runs) > 1]
     passes = several[:_MAX_CURVES]
-    # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
-    paces: Sequence[Curve | Fill] = passes or drawn
-    if not paces:
+    if not climbs and not passes:
         return (
             "no first run on a fresh volume that climbed or was repeated, no imported run that"
             " climbed and was repeated, no warm-up in extents"
         )
-    texts = [_pace_text(pace.bytes_per_s, pace.direction) for pace in paces]
+    # Small random I/O, as of most curves, is far slower than a warm-up.
+    texts = [_pace_text(fill.bytes_per_s, fill.direction) for fill in passes]
     notes = (
         not_shown(len(drawn), len(climbs), "volumes"),
         not_shown(len(passes), len(several), "passes"),
