@@ -64,6 +64,22 @@ def test_a_plan_of_another_machine_is_refused(
     assert list(scratch.iterdir()) == []
 
 
+def test_a_clone_in_the_place_of_a_host_is_refused(stopped: Path, volbench: Volbench) -> None:
+    """It is known by its boot, and by the serial number of its disk where there is one."""
+    path = stopped / "campaign.json"
+    archive = json.loads(path.read_text())
+    (own,) = archive["provenance"]["hosts"]
+    assert own["marks"]
+    for mark in own["marks"]:
+        clone = {**own, "host": "vm1", "marks": [mark]}
+        archive["provenance"]["hosts"] = [{**own, "marks": []}, clone]
+        path.write_text(json.dumps(archive))
+        sign_plan(Layout(stopped), Layout(stopped).campaign.read_bytes())
+        done = volbench("resume", stopped)
+        assert done.returncode == 3
+        assert "local is the machine, or has the disk, that was vm1 when" in done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",

@@ -13,7 +13,7 @@ from volbench.execute.agent.files import write_files
 
 pytestmark = pytest.mark.root
 
-WORDS = ("a b", "two\nlines", "", "\\n", "it's", '"$HOME"', "~", "~0101", "!!", "*", "`id`", "ä%s")
+WORDS = ("a; &|>b", "two\nlines", "", "\\n", "it's", '"$HOME"', "~0101", "!!", "*", "`id`", "ä%s")
 
 
 @pytest.mark.parametrize("shell", texts.SHELLS)

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.execute.host_files import names_in
 from tests.fleet import texts
 from tests.fleet.hosts import Fleet
 from tests.fleet.ways import executor_for
@@ -14,22 +13,6 @@ from volbench.errors import AuthError, DeadlineError, TransportError
 from volbench.execute.agent_executor import AgentExecutor
 
 pytestmark = pytest.mark.root
-
-AWKWARD = [
-    "two words",
-    "",
-    "it's",
-    'a "quote"',
-    "$HOME `id` $(id)",
-    "semi;colon & | > /tmp/x",
-    "*",
-    "back\\slash",
-    "line\nend",
-    "-n",
-    "~",
-    "ünïcode €",
-    "!history",
-]
 
 AS_ROOT = ["sh", "-c", "id -un", "/dev/null"]
 """Program that runs as root where sudo is set, because of the device."""
@@ -40,13 +23,6 @@ def machine(hosts: Fleet) -> Iterator[AgentExecutor]:
     """Hand out a machine that nobody else uses meanwhile."""
     with executor_for(hosts, hosts[0]) as executor:
         yield executor
-
-
-def test_arguments_arrive_as_they_are(machine: AgentExecutor) -> None:
-    """Whatever an argument holds, the program there gets exactly that, and no shell reads it."""
-    done = machine.run(["printf", "%s\\n--\\n", *AWKWARD])
-    assert done.stdout == "".join(f"{word}\n--\n" for word in AWKWARD)
-    assert names_in(machine, "/tmp") == ()
 
 
 def test_the_environment_is_plain(machine: AgentExecutor) -> None:

@@ -264,12 +264,14 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     if request.metadata_endpoint:
         facts = [each for _, each in examined.values()]
         found |= cloud_limits(executor, request.metadata_endpoint, facts)
+    marks = {survey.boot_id, *(each.serial for _, each in examined.values())} - {""}
+    known = {**host.host.facts, "marks": tuple(sorted(marks))}
     own = host.host.limits
     limits = own if "*" in own else {**found, **own}
     ready = replace(ready, host=ready.host.model_copy(update={"limits": limits}))
     return _ProbedHost(
         host=ready,
-        facts=probe_host(executor, survey=survey).model_copy(update=host.host.facts),
+        facts=probe_host(executor, survey=survey).model_copy(update=known),
         volumes=volumes,
         volume_facts=tuple(facts for _, facts in examined.values()),
         sizes_bytes=sizes_of(executor, request.profiles, volumes),

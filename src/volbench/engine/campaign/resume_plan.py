@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from volbench.engine.campaign.prepare import ready_host
 from volbench.engine.guard.device_guard import check_content
-from volbench.engine.guard.volume_targets import find_device
+from volbench.engine.guard.volume_targets import find_device, probe_volume
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.host_facts import machine_of, options_on, survey_machine
 from volbench.errors import (
@@ -24,6 +24,7 @@ from volbench.errors import (
     TransportError,
     quoted,
 )
+from volbench.execute.agent.facts import Survey
 from volbench.execute.scheduler import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
@@ -120,6 +121,7 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
         survey, clock = survey_machine(host.executor)
         if planned.get(host.name) != machine_of(survey):
             raise _wrong_machine(host)
+        _check_clones(host, survey, archive)
         readied = ready_host(host, survey, clock)
         table = options_on(host.executor)
         for run in plan.runs:
@@ -137,6 +139,24 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
             if isinstance(result, TransportError)
         },
     )
+
+
+def _check_clones(host: ConnectedHost, survey: Survey, archive: Archive) -> None:
+    """Check that no clone of a host, which is a host of the plan too, answers in its place."""
+    facts = {each.host: each for each in archive.provenance.hosts}
+    own = facts.pop(host.name)
+    clones = [other for other in facts.values() if other.machine == own.machine]
+    runs = archive.campaign.runs if clones else ()
+    volumes = {run.volume.target: run.volume for run in runs if run.host == host.name}
+    serials = (probe_volume(host.executor, volume).serial for volume in volumes.values())
+    foreign = {survey.boot_id, *serials} - {"", *own.marks}
+    if other := next((other for other in clones if foreign.intersection(other.marks)), None):
+        raise RefusedError(
+            f"{host.name} is the machine, or has the disk, that was {other.host} when this "
+            "campaign was planned: the two are clones of one image",
+            hint="give each its address or disk again, and repeat the command; or leave what is "
+            "finished, and clean up: volbench hosts --clean --inventory FILE",
+        )
 
 
 def allow_anew(

@@ -19,6 +19,7 @@ class HostFacts(Frozen):
 
     host: str  # name in the plan; ``local`` for the controller itself
     machine: str = ""  # unique identifier of the machine; a digest, not its machine-id
+    marks: tuple[str, ...] = ()  # its boot id and the serial numbers of its volumes
     kernel: str = ""  # release, such as ``6.1.0-18-amd64``
     os: str = ""  # operating system, such as ``Debian GNU/Linux 12 (bookworm)``
     cpu_model: str = ""  # CPU model, as reported by the kernel
