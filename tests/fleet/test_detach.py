@@ -1,5 +1,6 @@
 """Controllers without a terminal: hangups, campaigns in the background, and a look at them."""
 
+import re
 import signal
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from tests.fleet.desk import Desk, check_clean, ended, gate_has
 from tests.fleet.hosts import Fleet
 from tests.waiting import until
+from volbench.api.live_rates import read_rates
+from volbench.store.layout import Layout
 
 pytestmark = pytest.mark.root
 
@@ -34,9 +37,14 @@ def test_a_campaign_runs_in_the_background(desk: Desk) -> None:
     """The command returns at once; status and attach show what goes on."""
     desk.prepare(runtime="15s", jobs=["a"])  # longer than status takes on a busy machine
     assert "Running in the background (PID " in ended(desk.run("--detach"))
-    assert " runs left, about " in ended(desk.start("status", desk.out))
+    layout = Layout(desk.out)
+    until(lambda: len(read_rates(layout)) == 2)
+    printed = ended(desk.start("status", desk.out))
+    assert "running: step 1 of 1, 2 of 2 runs left, about " in printed
+    assert re.search(r"vm1 .* 001-a-r1-vm1 +\d+ ", printed), printed
     assert "campaign ended: 2 finished" in ended(desk.start("status", "--follow", desk.out))
     assert desk.states() == ["finished"] * 2
+    assert not layout.live_rates.exists()
     assert "is not running" in ended(desk.start("status", "--follow", desk.out), status=9)
     assert ended(desk.start("status", desk.out)).rstrip().endswith("finished")
     check_clean(desk.fleet.hosts)

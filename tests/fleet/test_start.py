@@ -136,6 +136,7 @@ def test_a_controller_that_was_stopped_blames_no_host(desk: Desk) -> None:
     process.send_signal(signal.SIGCONT)
     printed = ended(process)
     assert "not answer" not in printed
+    assert "should have ended" not in printed
     assert desk.states() == ["finished"] * 2
 
 

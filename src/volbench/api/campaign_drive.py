@@ -53,8 +53,7 @@ class ResumeRequest:
     host_keys: HostKeyPolicy = field(default_factory=HostKeyPolicy)
     # what extensions keep of their options, by keyword
     added: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # for devices of the plan that have changed, or whose content has
-    consent: Consent = field(default_factory=Consent)
+    consent: Consent = field(default_factory=Consent)  # for devices that have changed
     allow_exec: bool = False  # accept options that run programs or leave the run's folder
     redo_steps: tuple[str, ...] = ()  # numbers of steps, and ``unfinished``
     limits: tuple[str, ...] = ()  # hosts to continue on; all if empty

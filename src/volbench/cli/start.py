@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import CampaignRequest, Prepared
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.connect import HostKeyPolicy
+    from volbench.model.campaign.event import Listener
     from volbench.model.campaign.planned_run import Campaign, Consent
     from volbench.store.layout import Layout
 
@@ -185,6 +186,7 @@ def execute(
     When the terminal is closed (SIGHUP) it goes on without one, and prints to its log.
     """
     from volbench.api import campaign_drive
+    from volbench.api.live_rates import LiveRates
     from volbench.engine.run.stop_request import stop_on_signals
     from volbench.model.campaign.event import Event, RunEnded
     from volbench.present.terminal.controller_log import logged_listener
@@ -198,7 +200,7 @@ def execute(
             printed.add(event.run.id)
 
     with hold_folder(layout.root, made=layout.made):
-        more = [*listeners_of(layout), note_end]
+        more: list[Listener] = [*listeners_of(layout), note_end, LiveRates(layout)]
         note_owner(layout.root)
         try:
             with (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -208,6 +208,7 @@ def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
 
 
 def _show_progress(campaign: Path, table_output: TableOutput) -> None:
+    from volbench.api.live_rates import read_rates
     from volbench.engine.campaign.campaign_engine import left_out
     from volbench.ingest.run_files import read_status
     from volbench.model.campaign.planned_run import RunState
@@ -220,6 +221,7 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
     history, is_running = read_history(layout.journal), is_held(layout)
     clients: dict[tuple[str, int], ClientStatus] = {}
     damaged: dict[str, str] = {}
+    rates = read_rates(layout)
     for run in archive.campaign.runs:
         try:
             read_status(layout.run(run.id))
@@ -234,6 +236,8 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
         if state is RunState.RUNNING and not is_running:
             state = RunState.INTERRUPTED
         client.add(run.id, state, history.processes.get(run.id, {}))
+        if state is RunState.RUNNING:
+            client.iops = rates.get(run.id)
     left = _runs_left(archive.campaign, history.states)
     controller = [] if left else ["finished"]
     if left and is_running:
@@ -256,11 +260,14 @@ def _of_all(plan: Campaign, left: Sequence[Run]) -> str:
     return f"{len(left)} of {counted_noun(len(plan.runs), 'run')}"
 
 
-def _running_words(plan: Campaign, left: Sequence[Run], clients: Iterable[ClientStatus]) -> str:
+def _running_words(plan: Campaign, left: Sequence[Run], clients: Collection[ClientStatus]) -> str:
     """Return how much of a campaign that is running is left, and how long that takes."""
     from volbench.plan.expansion.estimate import estimate
 
-    words = f"running: {_of_all(plan, left)} left"
+    active = {each.running for each in clients}
+    step = min((run.step for run in left if run.id in active), default=0)
+    of_step = f" step {step} of {plan.runs[-1].step}," if step else ""
+    words = f"running:{of_step} {_of_all(plan, left)} left"
     if silent := {each.host for each in clients if each.silent_utc and each.running}:
         return f"{words}; it waits for {', '.join(sorted(silent))}, for an unknown time"
     left_s = estimate(plan.model_copy(update={"runs": tuple(left)})).total_s

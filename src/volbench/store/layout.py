@@ -142,6 +142,11 @@ class Layout:
         """Human-readable progress log of all controllers of the campaign."""
         return self.root / "controller.log"
 
+    @property
+    def live_rates(self) -> Path:
+        """Rates of active runs; missing once the campaign has ended."""
+        return self.root / ".rates.json"
+
     def host_log(self, host: str) -> Path:
         """Return the log of everything that concerns one host of an inventory."""
         return self.root / "hosts" / f"{host}.log"

@@ -25,8 +25,7 @@ LATE_S = 8.0
 class Watches:
     """Sources of progress besides the output of a process."""
 
-    # judge of a run that ends when it is steady; None for other runs
-    steady: SteadyWatch | None = None
+    steady: SteadyWatch | None = None  # judge of a run that ends when it is steady
     gate: Gate | None = None  # start gate of the run; None without one
 
 
@@ -55,6 +54,8 @@ class ProgressReporter:
         """Process new output, possibly empty, and report the state of the run."""
         if self._gate is not None:
             self._gate.poll()
+        gap_s = elapsed_s - self._last.elapsed_s
+        self._late_s += gap_s if gap_s > LATE_S else 0.0  # the controller was stopped
         progress = self._reader.feed(text, elapsed_s=elapsed_s)
         if progress is not None and self._steady is not None:
             self._steady.feed(progress)

@@ -25,6 +25,21 @@ class Progress:
     note: str = ""  # additional status for the user, such as the distance from steady state
     silent_s: float = 0.0  # time since the last report of the process or its host
 
+    @property
+    def iops(self) -> float | None:
+        """I/Os a second of all directions; None before the first report."""
+        return _sum(self.read_iops, self.write_iops, self.trim_iops)
+
+    @property
+    def bw_bytes_per_s(self) -> float | None:
+        """Bytes a second of all directions; None before the first report."""
+        return _sum(self.read_bw_bytes_per_s, self.write_bw_bytes_per_s, self.trim_bw_bytes_per_s)
+
+
+def _sum(*rates: float | None) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known else None
+
 
 @dataclass(frozen=True)
 class CampaignStarted:

@@ -14,7 +14,13 @@ from volbench.model.campaign.run_secrets import masked_host
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.present.formatting import MISSING, Row, printable
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
-from volbench.units import counted_noun, format_capacity, format_duration, format_latency
+from volbench.units import (
+    counted_noun,
+    format_capacity,
+    format_count,
+    format_duration,
+    format_latency,
+)
 
 _SURVEY_PRIORITIES = {"fio": 2, "kernel": 5, "CPUs": 6, "memory": 6, "clock": 4, "volumes": 3}
 FACT_COLUMNS: tuple[Column[tuple[str, str]], ...] = (
@@ -112,6 +118,7 @@ class ClientStatus:
     states: Counter[RunState] = field(default_factory=Counter)  # runs by state
     running: str = ""  # the run that goes on
     since_utc: str = ""  # when that was started
+    iops: float | None = None  # its rate, as last reported
     silent_utc: str = ""  # last answer of a host that does not answer
 
     def add(self, run_id: str, state: RunState | None, process: Mapping[str, object]) -> None:
@@ -129,6 +136,7 @@ class ClientStatus:
             **counts,
             "running": self.running,
             "since_utc": self.since_utc,
+            "iops": self.iops,
             "silent_utc": self.silent_utc,
         }
 
@@ -156,6 +164,14 @@ STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
     _state_column(RunState.LOST, priority=2),
     _state_column(RunState.NOT_NEEDED, priority=4),
     Column("running", lambda row: row.running, priority=1, is_optional=True),
+    Column(
+        "iops",
+        lambda row: "" if row.iops is None else format_count(row.iops),
+        header="IOPS",
+        priority=1,
+        is_right=True,
+        is_optional=True,
+    ),
     Column("since_utc", lambda row: row.since_utc, header="since", priority=3, is_optional=True),
     Column("silent_utc", lambda row: row.silent_utc, header="silent since", is_optional=True),
 )

@@ -156,25 +156,16 @@ def _cells(tally: Tally, run_id: str) -> Iterator[Text]:
     run, progress = tally.active[run_id].run, tally.active[run_id].progress
     left_s = tally.run_left_s(run_id)
     is_silent = progress.silent_s >= SILENT_S
-    iops = _sum(progress.read_iops, progress.write_iops, progress.trim_iops)
-    bw_bytes_per_s = _sum(
-        progress.read_bw_bytes_per_s, progress.write_bw_bytes_per_s, progress.trim_bw_bytes_per_s
-    )
     texts = (
         f"{run.host} {run.client}" if run.client else run.host,
         run.job,
         _STATE_WORDS.get(progress.state, progress.state),
-        _known(iops, format_count),
-        _known(bw_bytes_per_s, format_rate),
+        _known(progress.iops, format_count),
+        _known(progress.bw_bytes_per_s, format_rate),
         _known(None if left_s is None else int(left_s), format_duration),
         f"{format_duration(int(progress.silent_s))} ago" if is_silent else "now",
     )
     return (Text(printable(word)) for word in texts)
-
-
-def _sum(*parts: float | None) -> float | None:
-    known = [value for value in parts if value is not None]
-    return sum(known) if known else None
 
 
 def _known(value: float | None, formatted: Callable[[float], str]) -> str:
