@@ -316,10 +316,14 @@ def _rate_without(t_s: Floats, iops: Floats, flags: Flags) -> float:
 
 def _standstills(view: RunView) -> Iterator[Observation]:
     """Yield each time in which nothing on the host ran, its sampler neither."""
-    rows = host_rows(view)[["t_s", "interval_s"]]
-    begins_in_run = (rows["t_s"] - rows["interval_s"]).between(0.0, runtime_s(view))
-    least_s = max(_MIN_STANDSTILL_S, _MIN_STANDSTILL * view.run.device_sample_s)
-    for to_s, took_s in rows[begins_in_run & (rows["interval_s"] >= least_s)].to_numpy():
+    rows = host_rows(view)
+    ends_s, long_s = rows["t_s"].to_numpy(float), rows["interval_s"].to_numpy(float)
+    begins_s, least_s = (
+        ends_s - long_s,
+        max(_MIN_STANDSTILL_S, _MIN_STANDSTILL * view.run.device_sample_s),
+    )
+    is_one = (begins_s >= 0) & (begins_s <= runtime_s(view)) & (long_s >= least_s)
+    for to_s, took_s in zip(ends_s[is_one], long_s[is_one], strict=True):
         yield Observation(
             f"The whole host stood still for {format_duration(round(took_s))} after"
             f" {format_duration(max(0, round(to_s - took_s)))}: no sample was taken either.",

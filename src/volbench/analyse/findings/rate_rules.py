@@ -373,8 +373,10 @@ def uneven_repeats(view: RunView, context: Context) -> Iterator[Observation]:
 
 def _slow_clients(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each client that is far slower than those of its step, at the step's first run."""
+    if not view.run.step:
+        return
     step = [context.by_id[run.id] for run in context.step(view) if run.id in context.finished]
-    if not view.run.step or len(step) < _MIN_CLIENTS or view.run.id != step[0].run.id:
+    if len(step) < _MIN_CLIENTS or view.run.id != step[0].run.id:
         return
     rates = [total(peer, "iops") for peer in step]
     middle = float(median(np.array(rates)))

@@ -134,8 +134,8 @@ def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observatio
         for other in context.views
         if (other.run.host, other.run.volume) == place
         and other.is_finished
-        and not any(workload.is_paced for workload in other.workloads)
         and abs(total(other, "iops") / rate - 1) <= _MAX_OFF_ROUND
+        and not any(workload.is_paced for workload in other.workloads)
     ]
     if len(alike) >= _MIN_ALIKE:
         yield Observation(
