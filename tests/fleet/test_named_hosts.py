@@ -12,7 +12,7 @@ from tests.fleet.desk import check_clean
 from tests.fleet.hosts import Fleet, call, fleet
 from volbench.api.many_campaigns import open_campaign
 from volbench.api.one_campaign import campaign_data
-from volbench.plan.inventory import load_inventory
+from volbench.plan.inventory.load_inventory import load_inventory
 from volbench.present.terminal.conclusion import conclusion
 
 pytestmark = pytest.mark.root

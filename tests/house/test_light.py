@@ -158,6 +158,12 @@ def test_no_run_waits_for_libraries_that_read_results(tmp_path: Path) -> None:
     assert set().union(*starts) <= MODEL
 
 
+def test_no_watch_waits_for_libraries_that_read_results() -> None:
+    """Its first sample comes once pydantic is imported: on a busy machine, seconds earlier."""
+    before = "import volbench.extensions.watching.live_table, volbench.plan.inventory.named_hosts"
+    assert heavy_after(before) == [{"pydantic"}]
+
+
 def test_a_heavy_import_is_found() -> None:
     """The check sees a library that really was imported."""
     assert heavy_after("import numpy", "import json") == [{"numpy"}, set()]

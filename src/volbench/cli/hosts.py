@@ -160,7 +160,8 @@ class HostSelection:
 
     def listed(self) -> Inventory:
         """Return the selected hosts, without connecting to them; notes go to stderr."""
-        from volbench.plan.inventory import load_inventory, select
+        from volbench.plan.inventory.host_names import select
+        from volbench.plan.inventory.load_inventory import load_inventory
 
         inventory = load_inventory(
             self.inventory or "--on",
@@ -173,7 +174,7 @@ class HostSelection:
         self, targets: Sequence[str], placement: object = None
     ) -> tuple[HostSelection, list[str]]:
         """Return the hosts with those that targets name, and the targets that all hosts have."""
-        from volbench.plan.inventory import named_hosts
+        from volbench.plan.inventory.named_hosts import named_hosts
 
         for text in targets:
             _refuse_typo(text)
@@ -187,7 +188,7 @@ class HostSelection:
 
 
 def _refuse_typo(text: str) -> None:
-    from volbench.plan.inventory import named_volume
+    from volbench.plan.inventory.named_hosts import named_volume
 
     path, is_named = text.rpartition("=")[2], bool(named_volume(text))
     first, _, rest = path.partition("/")

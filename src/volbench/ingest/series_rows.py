@@ -7,7 +7,6 @@ from dataclasses import astuple, dataclass, fields, replace
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -34,8 +33,8 @@ from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.journal import utc_at
-from volbench.store.layout import COMPRESSED, RunFolder
-from volbench.store.log_files import open_log, plain_name
+from volbench.store.layout import RunFolder
+from volbench.store.log_files import log_path, open_log, plain_name
 from volbench.store.parquet_tables import Block
 
 VOLUME, BACKING = "volume", "backing"
@@ -96,12 +95,6 @@ def read_samples(folder: RunFolder, *, max_bytes: int = _FREE_SAMPLE_BYTES) -> S
         for line in stream:
             taken += reader.feed(line.decode("utf-8", errors="replace"))
     return Samples(taken, reader.page_bytes, reader.marks)
-
-
-def log_path(plain: Path) -> Path | None:
-    """Return the path of a log: plain where compression did not come to an end; None if missing."""
-    packed = plain.with_name(plain.name + COMPRESSED)
-    return next((path for path in (plain, packed) if path.exists()), None)
 
 
 def device_rows(

@@ -20,13 +20,13 @@ import numpy as np
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.ingest.run_files import read_facts
-from volbench.ingest.series_rows import Samples, log_path, max_sample_bytes
+from volbench.ingest.series_rows import Samples, max_sample_bytes
 from volbench.model.campaign.planned_run import Run
 from volbench.model.frames.columns import Row
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 from volbench.store.journal import utc_at
 from volbench.store.layout import RunFolder
-from volbench.store.log_files import open_log
+from volbench.store.log_files import log_path, open_log
 from volbench.units import SECTOR_BYTES
 
 # Intervals of a series up to which none is joined to its neighbour: more cannot be told apart in

@@ -14,11 +14,10 @@ from urllib.parse import unquote
 
 from volbench.analyse.frames.kernel_counters import MAX_TIME_S, is_count
 from volbench.execute.agent.observation.process_io import TOP
-from volbench.ingest.series_rows import log_path
 from volbench.model.frames.columns import Row
 from volbench.store.journal import utc_at
 from volbench.store.layout import RunFolder
-from volbench.store.log_files import open_log
+from volbench.store.log_files import log_path, open_log
 
 # Intervals of a run that are kept, an even number: 50,000 rows in the frame. Noticed by:
 # tests/extensions/watching/test_processes.py::test_intervals_of_a_long_watch_are_joined

@@ -161,6 +161,12 @@ def plain_name(path: Path) -> str:
     return path.name.removesuffix(COMPRESSED).removesuffix(_GZIP).removesuffix(_XZ)
 
 
+def log_path(plain: Path) -> Path | None:
+    """Return the path of a log: plain where compression did not come to an end; None if missing."""
+    packed = plain.with_name(plain.name + COMPRESSED)
+    return next((path for path in (plain, packed) if path.exists()), None)
+
+
 def raw_checksums(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each file in the folder of a run, its status.json left out."""
     return {

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from volbench.model.campaign.host import Host, Inventory
-from volbench.plan.inventory import load_inventory
+from volbench.plan.inventory.load_inventory import load_inventory
 
 FILES = Path(__file__).parent / "files"
 BAD = Path(__file__).parents[2] / "inventories"

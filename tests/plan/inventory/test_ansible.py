@@ -10,7 +10,7 @@ import pytest
 from tests.plan.inventory.reading import FILES, by_name, read
 from volbench.errors import InventoryError
 from volbench.model.campaign.host import Host, Inventory
-from volbench.plan.inventory import load_inventory
+from volbench.plan.inventory.load_inventory import load_inventory
 
 TEMPLATE = {"ansible_host": "{{ address }}"}
 DOCKER = {"ansible_connection": "docker"}

@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 
 from tests.plan.inventory.reading import BAD, FILES
 from volbench.errors import InventoryError
-from volbench.plan.inventory import load_inventory
 from volbench.plan.inventory.host_document import json_schema
+from volbench.plan.inventory.load_inventory import load_inventory
 
 DEFECTS = sorted(path.name for path in BAD.iterdir())
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from volbench.plan.inventory import load_inventory
+from volbench.plan.inventory.load_inventory import load_inventory
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "inventory.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -5,7 +5,8 @@ import pytest
 from tests.plan.inventory.reading import FILES
 from volbench.errors import InventoryError
 from volbench.model.campaign.host import Inventory
-from volbench.plan.inventory import load_inventory, select
+from volbench.plan.inventory.host_names import select
+from volbench.plan.inventory.load_inventory import load_inventory
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,8 @@ import pytest
 
 from tests.command_line import Volbench
 from volbench.errors import InputError
-from volbench.plan.inventory import load_inventory, named_hosts
+from volbench.plan.inventory.load_inventory import load_inventory
+from volbench.plan.inventory.named_hosts import named_hosts
 
 
 def read(*targets: str) -> tuple[list[tuple[str, str, str | None, dict[str, str]]], list[str]]:

@@ -8,7 +8,8 @@ from tests.plan.inventory.reading import FILES, by_name, read
 from volbench.model.campaign.host import LOCAL, Host, Inventory
 from volbench.model.campaign.host import by_name as names_of
 from volbench.model.profile.profile_settings import Limits
-from volbench.plan.inventory import load_inventory, select
+from volbench.plan.inventory.host_names import select
+from volbench.plan.inventory.load_inventory import load_inventory
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL
-from volbench.model.document.yaml_text import yaml_text
 from volbench.plan.inventory.host_document import check_target
 
 _ROLE = r"(?:(?P<role>[A-Za-z0-9_][A-Za-z0-9_-]*)=)?"
@@ -84,6 +83,8 @@ def named_hosts(texts: Sequence[str]) -> tuple[str, list[str]]:
         name: {**hosts[name], "volumes": {role: each[0] for role, each in own.items() if each}}
         for name, own in paths.items()
     }
+    from volbench.model.document.yaml_text import yaml_text  # noqa: PLC0415 - slow to import
+
     return yaml_text({"hosts": document}), shared
 
 
