@@ -192,6 +192,8 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("check", "not-there"), "there is no file or folder 'not-there'", "volbench status"),
         (("run", "disk.fio", "--on", "."), "disk.fio: No such file", "profile list"),
         (("warmup", "--on", "x", "--size", "5q"), "--size: '5q'", "use k, m, g"),
+        (("plot", "iops", "x" * 300), "cannot be examined: File name too long", "permissions"),
+        (("run", "quick", "--on", "x" * 300), "examined: File name too long", "permissions"),
     ],
 )
 def test_every_mistake_on_the_command_line_has_a_hint(

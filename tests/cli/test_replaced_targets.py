@@ -7,7 +7,7 @@ import os
 import stat
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -94,6 +94,18 @@ def formatted(disks: Disks) -> Path:
     return image
 
 
+def act_before_second(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Do something after the first run."""
+    fresh = fresh_run_folder
+
+    def folder_after(layout: Layout, run_id: str) -> RunFolder:
+        if run_id.startswith("002"):
+            act()
+        return fresh(layout, run_id)
+
+    monkeypatch.setattr(f"{client_worker.__name__}.fresh_run_folder", folder_after)
+
+
 @pytest.mark.smoke
 @pytest.mark.root
 def test_a_device_replaced_between_runs_is_not_overwritten(
@@ -103,18 +115,28 @@ def test_a_device_replaced_between_runs_is_not_overwritten(
     image = disks.image()
     device, other = disks.attach(image), formatted(disks)
     before = digest(other)
-
-    def replace_before_second(layout: Layout, run_id: str) -> RunFolder:
-        if run_id.startswith("002"):
-            replace_image(device, other.rename(image))
-        return fresh(layout, run_id)
-
-    fresh = fresh_run_folder
-    monkeypatch.setattr(f"{client_worker.__name__}.fresh_run_folder", replace_before_second)
+    act_before_second(monkeypatch, lambda: replace_image(device, other.rename(image)))
     done = overwrite(tmp_path, DEVICE_PROFILE, device)
     assert done.returncode == 3, done.stderr
     assert f"{device} is not the device that was planned" in done.stderr
     assert digest(image) == before
+
+
+def test_a_users_file_replaced_between_runs_is_not_overwritten(
+    tmp_path: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Consent to its name was for the file that had the name, until a resume."""
+    file, other = tmp_path / "file", tmp_path / "other"
+    for path in (file, other):
+        path.write_bytes(os.urandom(4 * MIB))
+    before = digest(other)
+    act_before_second(monkeypatch, lambda: other.exists() and other.rename(file))
+    done = overwrite(tmp_path, DEVICE_PROFILE, file)
+    assert done.returncode == 3, done.stderr
+    assert f"{file} is another file than before" in done.stderr
+    assert digest(file) == before
+    assert volbench("resume", tmp_path / "out").returncode == 0
+    assert digest(file) != before
 
 
 @pytest.mark.root

@@ -352,9 +352,9 @@ class ScriptedSnapshot(Snapshot):
         """Return the scripted digest of a device."""
         return self._executor.edges.get(self._executor.real_path(node), "") if size_bytes else ""
 
-    def open_error(self, path: str) -> str:
+    def open_error(self, path: str, flags: int) -> str:
         """Return no error: every scripted volume can be opened."""
-        del path
+        del path, flags
         return ""
 
     def create_error(self, folder: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import re
@@ -88,6 +89,8 @@ _NOT_NUMBER = re.compile(r"'(--.*)': ('.*') is not a valid (integer|float)")
 # New objects after which Python looks for cycles. Rows of frames have none, and a look at a
 # million of them takes a tenth of a second. Noticed by: benchmarks/cli.py
 _COLLECTED_AT = 100_000
+# Errors of paths that only a user's argument leads to
+_USERS_PATHS = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
 # Until an interrupt within an import is tried again. Noticed by: tests/cli/test_interrupt.py
 _INTERRUPT_AGAIN_S = 0.01
 
@@ -208,6 +211,11 @@ def _run(given: list[str]) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         click.echo("volbench: stopped", err=True)
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in _USERS_PATHS or not isinstance(error.filename, str):
+            raise
+        problem = f"{error.filename} cannot be examined: {error.strerror}"
+        _fail(InputError(problem, hint="check the path and its permissions"))
     sys.exit(0)
 
 

@@ -29,13 +29,6 @@ def test_a_folder_that_is_a_symlink_passes(folder: Path) -> None:
     assert refusal(HERE, str(link), files=[str(link / "new")], allow=[]) == ""
 
 
-def test_a_file_of_our_own_passes(folder: Path) -> None:
-    """What volbench made in this campaign it may write again."""
-    path = folder / "made"
-    path.write_text("x", encoding="utf-8")
-    assert refusal(HERE, str(folder), files=[str(path)], allow=[], made=[str(path)]) == ""
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -110,13 +103,6 @@ def test_the_second_of_two_files_is_checked(folder: Path) -> None:
     path.write_text("x", encoding="utf-8")
     files = [str(folder / "new"), str(path)]
     assert refusal(HERE, str(folder), files=files).startswith(f"{path} exists")
-
-
-def test_reading_a_foreign_file_passes(folder: Path) -> None:
-    """A Run that only reads needs no leave."""
-    path = folder / "precious"
-    path.write_text("x", encoding="utf-8")
-    assert refusal(HERE, str(path), files=[str(path)], writes=False, allow=[]) == ""
 
 
 def test_a_symlink_is_not_written_through(folder: Path) -> None:

@@ -160,17 +160,6 @@ def test_names_with_a_slash_are_devices(server: Server) -> None:
     assert refusal(server.machine, node).startswith(f"{node} is a member of a larger volume")
 
 
-def test_a_disk_that_replaced_another_is_refused(server: Server) -> None:
-    """Another serial under the same number and size is another disk."""
-    volume = find_volume(server.machine, role="data", target="/dev/sdb1")
-    assert volume.pin is not None
-    assert (volume.pin.serial, volume.pin.model) == ("S1", "Fast")
-    server.machine.files["/sys/devices/sdb/device/serial"] = "S2\n"
-    assert refusal(server.machine, volume) == (
-        "/dev/sdb1 is not the device that was planned: serial was S1, is S2"
-    )
-
-
 def test_a_disk_with_another_name_by_id_is_refused(server: Server) -> None:
     """The name that udev makes from the disk's own identifiers is pinned too."""
     server.name("scsi-0ACME_1", "/dev/sdb")

@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -11,6 +11,7 @@ import pytest
 
 from tests.command_line import call
 from tests.engine.conftest import Disks, check_now
+from tests.engine.conftest import call as call_tool
 from tests.fio.runs import run_on, section
 from volbench.engine.guard.preflight import check_job_files, check_memory, check_rooms
 from volbench.engine.guard.run_guard import RunConsent
@@ -131,21 +132,24 @@ def shared_folder() -> Iterator[Path]:
         yield folder
 
 
-def problem_of(target: Path | str) -> str:
-    """Return what a run on a target as an ordinary user is refused for before it starts."""
+def problem_of(
+    target: Path | str, user: Callable[[], AbstractContextManager[None]] = unprivileged
+) -> str:
+    """Return what a run on a target as a user is refused for before it starts."""
     executor = LocalExecutor()
     volume = find_volume(executor, role="data", target=str(target))
     run = run_on("/data", options={"size": "4096"}).model_copy(update={"volume": volume})
-    with unprivileged(), pytest.raises(RefusedError) as caught:
+    with user(), pytest.raises(RefusedError) as caught:
         check_now(executor, run, RunConsent(campaign_dir="/"), files=planned_files(run))
     assert caught.value.hint
     return caught.value.message
 
 
-def test_a_file_that_may_not_be_read_is_refused(shared_folder: Path) -> None:
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+def test_a_file_that_may_not_be_opened_is_refused(shared_folder: Path, mode: int) -> None:
     """Before three runs of fio fail with EACCES."""
     file = shared_folder / "private.img"
-    file.touch(0o000)
+    file.touch(mode)
     assert problem_of(file) == f"{file} cannot be opened: Permission denied"
 
 
@@ -172,12 +176,11 @@ def test_a_read_only_file_system_is_named(disks: Disks) -> None:
     """Root may write everywhere, except where nobody can."""
     device = disks.attach()
     disks.format(device)
-    point = disks.mount(device, "-o", "ro")
-    executor = LocalExecutor()
-    volume = find_volume(executor, role="data", target=str(point))
-    run = run_on("/data", options={"size": "4096"}).model_copy(update={"volume": volume})
-    with pytest.raises(RefusedError, match="Read-only file system"):
-        check_now(executor, run, RunConsent(campaign_dir="/"), files=planned_files(run))
+    point = disks.mount(device)
+    (point / "file").touch()
+    call_tool("mount", "-o", "remount,ro", str(point))
+    for target in (point, point / "file"):
+        assert "Read-only file system" in problem_of(target, user=nullcontext)
 
 
 def test_a_new_file_needs_a_size(tmp_path: Path) -> None:

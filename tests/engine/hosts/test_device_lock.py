@@ -60,6 +60,18 @@ def test_the_second_campaign_is_refused() -> None:
     reserve_host(EXECUTOR, a_campaign(2, 1))
 
 
+@pytest.mark.root
+def test_a_lock_of_another_user_says_how_to_remove_it() -> None:
+    """What the hint says helps."""
+    reserve_host(EXECUTOR, a_campaign(2, 1))
+    os.chown(lock := lock_of(1), 65534, 65534)
+    with pytest.raises(RefusedError, match=f"{lock} belongs to user nobody") as caught:
+        reserve_host(EXECUTOR, a_campaign(1, 1))
+    assert caught.value.hint.endswith(f"root may remove {lock}")
+    lock.unlink()
+    reserve_host(EXECUTOR, a_campaign(1, 1))
+
+
 def test_a_shared_file_system_is_reported_once() -> None:
     """In one sentence, however many hosts and campaigns share it."""
     words, host = shared_note({f"vm{n}": {"/data": ["b", "a"]} for n in range(4)})

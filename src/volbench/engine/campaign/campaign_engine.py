@@ -336,11 +336,6 @@ def outcome_of(campaign: Campaign, states: Mapping[str, RunState]) -> CampaignEn
     return CampaignEnded(finished, failed, left, ids(RunState.NOT_NEEDED))
 
 
-def has_made_hosts(campaign: Campaign) -> bool:
-    """Return whether hosts were made for a campaign: they are removed once no run is left."""
-    return any(host.connection for host in campaign.hosts)
-
-
 def check_finished(end: CampaignEnded, root: Path, campaign: Campaign) -> None:
     """Check that no run of a campaign failed or is left, and that no client was left out."""
     runs = counted_noun(len(campaign.runs), "run")
@@ -360,7 +355,7 @@ def _next_step(end: CampaignEnded, root: Path, campaign: Campaign) -> str:
     """Return how to finish the runs that failed or are left."""
     if not end.failed:
         return f"continue with: volbench resume {quoted(root)}"
-    if has_made_hosts(campaign) and not end.left:
+    if not end.left and any(host.connection for host in campaign.hosts):
         return "its pods and volumes are removed: to repeat them, run the campaign again"
     return f"repeat the failed runs: volbench resume {quoted(root)} --retry-failed"
 

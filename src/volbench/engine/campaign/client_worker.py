@@ -287,6 +287,7 @@ class Worker:
     ) -> Attempt:
         """Return a guarded run with its work folder, facts and files prepared."""
         executor = self._executor
+        kept = self._guard.files_to_keep(run, state, ours=self._scratch.is_recorded)
         for path, free_bytes in state.free_bytes.items():
             check_space(path, free_bytes=free_bytes, needed_bytes=RESULT_BYTES)
         facts = self._blocks.added_to(volume_facts(run.volume, state.volumes), run, state.files)
@@ -303,7 +304,6 @@ class Worker:
             self._scratch.settle(files)
         attempt = self._attempt(run, directory, facts, gate)
         attachments = {path: attachment_of(seen) for path, seen in state.volumes.items()}
-        kept = self._guard.files_to_keep(run, state, ours=self._scratch.is_recorded)
         return replace(attempt, had_files=had_files, attachments=attachments, kept=kept)
 
     def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:

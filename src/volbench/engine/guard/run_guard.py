@@ -107,14 +107,14 @@ def check_run(
     seen = state.volumes[volume.target]
     if volume.kind is VolumeKind.DEVICE:
         _check_device(run, seen, consent if writing else None, opened=opened)
-        _check_access(seen)
-        if writing and not consent.allow_shared_folder:
-            check_not_shared(seen, user=state.user, by_sudo=consent.by_sudo)
-        return
-    check_place(volume, seen, writes=writing)
+    else:
+        check_place(volume, seen, writes=writing)
     if writing and not consent.allow_shared_folder:
         check_not_shared(seen, user=state.user, by_sudo=consent.by_sudo)
-    _check_access(seen)
+    if seen.access:
+        raise RefusedError(seen.access, hint="check its permissions, or run as another user")
+    if volume.kind is VolumeKind.DEVICE:
+        return
     if writing:
         _check_bounds(run, consent)
     for path in files:
@@ -127,12 +127,6 @@ def check_run(
 def may_write(run: Run) -> bool:
     """Return whether a run may write to its volume."""
     return writes(run) or lays_out(run)
-
-
-def _check_access(seen: DescribedVolume) -> None:
-    """Check that a volume can be opened, or its files created, by the user who runs fio."""
-    if seen.access:
-        raise RefusedError(seen.access, hint="check its permissions, or run as another user")
 
 
 def _check_device(

@@ -119,8 +119,7 @@ class Scratch:
         placed = (volume for volume in run.volume.each if volume.private_folder)
         folders = {volume.place: seen[volume.target].private_folder for volume in placed}
         with self._lock:
-            lost = [place for place in folders if not self._is_kept(place, folders[place])]
-            return not lost
+            return not [place for place in folders if not self._is_kept(place, folders[place])]
 
     def _is_kept(self, place: str, folder: FileIdentity | None) -> bool:
         if folder == self._folders[place][1]:

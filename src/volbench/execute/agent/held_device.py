@@ -158,11 +158,10 @@ def is_open(path: str) -> bool:
         except BlockingIOError:
             continue
         except OSError:
-            return False
-        else:
-            return False
+            pass
         finally:
             os.close(descriptor)
+        return False
     return True
 
 

@@ -121,10 +121,10 @@ class Snapshot:
         except OSError:
             return ""
 
-    def open_error(self, path: str) -> str:
-        """Return the error of opening a file or device for reading; empty on success."""
+    def open_error(self, path: str, flags: int) -> str:
+        """Return the error of opening a file or device; empty on success."""
         try:
-            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+            flags |= os.O_NONBLOCK | os.O_CLOEXEC
             within(READ_S, lambda: os.close(os.open(path, flags)))
         except OSError as error:
             return error.strerror or str(error)

@@ -244,7 +244,7 @@ class _Describer:
                 parent, self._kind(parent), self._mount_point(parent), snapshot.nearest(parent)
             ),
             similar=() if is_device else self._similar(real, parent, stat),
-            access=self._access(target, stat, missing) if "access" in details else "",
+            access=self._access(question, missing) if "access" in details else "",
             unmounted=unmounted_above(snapshot, target),
             folder=self._folder(question.folder),
             private_folder=_identity(snapshot.stat(question.private_folder, follow=False)),
@@ -252,13 +252,14 @@ class _Describer:
             device=device and self._device(device, target if is_device else "", question),
         )
 
-    def _access(self, target: str, stat: "FileStat | None", missing: str) -> str:
-        """Return why a target cannot be opened, or a missing file not created; empty if it can."""
-        snapshot = self._snapshot
-        if stat is not None and stat.kind in ("file", "block"):
-            error = snapshot.open_error(target)
+    def _access(self, question: VolumeQuestion, missing: str) -> str:
+        """Return why a file cannot be opened, or a missing one not created; empty if it can."""
+        snapshot, written = self._snapshot, os.O_RDWR if "use" in question.details else os.O_RDONLY
+        for path in (question.target, *question.files):
+            flags = {"file": written, "block": os.O_RDONLY}.get(self._kind(path))
+            error = "" if flags is None else snapshot.open_error(path, flags)
             if error:
-                return "{} cannot be opened: {}".format(target, error)
+                return "{} cannot be opened: {}".format(path, error)
         folder = snapshot.nearest(missing) if missing else ""
         error = snapshot.create_error(folder) if folder else ""
         return "files cannot be created in {}: {}".format(folder, error) if error else ""
