@@ -188,12 +188,9 @@ def test_a_device_that_changed_its_size_is_refused(disks: Disks) -> None:
     with image.open("r+b") as file:
         file.truncate(IMAGE_BYTES * 2)
     call("losetup", "--set-capacity", device)
-    expected = (
-        f"{device} is not the device that was planned: "
-        f"size in bytes was {IMAGE_BYTES}, is {IMAGE_BYTES * 2}"
-    )
-    assert refusal(HERE, volume) == expected
-    assert refusal(HERE, volume, writes=False) == expected
+    expected = f"size in bytes was {IMAGE_BYTES}, is {IMAGE_BYTES * 2}"
+    for writes in (True, False):
+        assert expected in refusal(HERE, volume, writes=writes)
 
 
 def test_a_name_that_resolves_to_another_device_is_refused(disks: Disks, tmp_path: Path) -> None:

@@ -123,19 +123,14 @@ class TestTarget:
         with pytest.raises(InputError, match="is not a target for role data"):
             find_volume(HERE, role="data", target=target)
 
-    def test_a_mistyped_device_is_refused(self) -> None:
-        """A name under /dev where nothing stands is refused, not made."""
-        for target in ("/dev/no-such-disk", "/dev/../dev/no-such-disk", "/dev/disk/by-id/none"):
+    def test_a_mistyped_device_is_refused(self, tmp_path: Path) -> None:
+        """A name under /dev where nothing stands is refused, not made; so is a link to it."""
+        link, name = tmp_path / "link", "/dev/no-such-disk"
+        link.symlink_to(name)
+        for target in (name, "/dev/../dev/no-such-disk", "/dev/disk/by-id/none", str(link)):
             with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
                 find_volume(HERE, role="data", target=target)
         assert not Path("/dev/no-such-disk").exists()
-
-    def test_a_symlink_to_a_mistyped_device_is_refused(self, tmp_path: Path) -> None:
-        """A symlink that leads to nothing under /dev is a mistyped device."""
-        link = tmp_path / "link"
-        link.symlink_to("/dev/no-such-disk")
-        with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
-            find_volume(HERE, role="data", target=str(link))
 
     def test_a_close_name_is_offered(self) -> None:
         """A slip of the finger gets the nearest device as an answer."""
@@ -155,10 +150,8 @@ class TestTarget:
         """What is neither file, folder nor block device is no volume."""
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
-        for target, what in (
-            ("/dev/null", "a character device"),
-            (str(pipe), "a pipe or a socket"),
-        ):
+        kinds = {"/dev/null": "a character device", str(pipe): "a pipe or a socket"}
+        for target, what in kinds.items():
             with pytest.raises(RefusedError, match=f"is {what}, which cannot be measured"):
                 find_volume(HERE, role="data", target=target)
 
