@@ -58,7 +58,11 @@ class LoggedListener:
         if isinstance(event, Notice):
             event = replace(event, message=self._complete(event.message))
         for listener in (*self._to_logs, *self._to_terminal):
-            listener(event)
+            try:
+                listener(event)
+            except BrokenPipeError:  # nobody reads the progress any more; see `end_quietly`
+                self._to_terminal = [each for each in self._to_terminal if each is not listener]
+                os.dup2(self._log, 2)
 
     def detach(self) -> None:
         """Detach from the terminal and redirect all output to the log."""
