@@ -41,8 +41,9 @@ def test_the_shipped_role_is_enough(desk: Desk, job: Path, monkeypatch: pytest.M
     reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
     assert reaped.returncode == 0, reaped.stderr
     api = open_cluster(namespace=desk.api.namespace)
-    listed = call("k8s", "storageclass", "--namespace", desk.api.namespace)
+    listed = call("k8s", "storageclass", "--namespace", desk.api.namespace, *IMAGE)
     assert "all that campaigns need" in listed.stdout, listed.stderr
+    assert f"--claim-size 4Gi {' '.join(IMAGE)} --namespace" in listed.stdout
     for kind in ("Secret", "ServiceAccount", "Role", "PersistentVolume"):
         with pytest.raises(AuthError, match="cannot list"):
             api.list(kind)

@@ -354,7 +354,8 @@ def storageclass(
 
     if not names:
         with ClusterAddress(context, described["namespace"]).opened() as cluster:
-            table_output.write(classes_table(cluster, image=described.get("image", "")))
+            pod = click.get_current_context().meta["pod"]
+            table_output.write(classes_table(cluster, pod, image=described.get("image", "")))
         return
     text = "---\n".join(read_named(name, folder=FOLDER, what="storage class")[0] for name in names)
     with binary_output(table_output.output, default_name="storageclasses.yaml") as sink:

@@ -54,8 +54,9 @@ def all_settings(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _parse_pod(
-    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+    context: click.Context, _option: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, Any]:
+    context.meta["pod"] = given  # as it was typed
     return parse_settings(ClusterSpec, all_settings(given))
 
 

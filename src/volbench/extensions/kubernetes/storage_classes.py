@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.execute.scheduler import on_each
 from volbench.extensions.kubernetes.cluster import Cluster, ForbiddenError, Manifest, RequestError
 from volbench.extensions.kubernetes.manifests import rights
@@ -37,8 +37,8 @@ def measured_classes(cluster: Cluster, named: Sequence[str]) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def classes_table(cluster: Cluster, *, image: str) -> Table[Any]:
-    """Return the storage classes of a cluster; notes say which rights and image are missing."""
+def classes_table(cluster: Cluster, pod: Sequence[str], *, image: str) -> Table[Any]:
+    """Return the storage classes of a cluster, what is missing, and the next command for a pod."""
     drivers: dict[str, list[str]] = {}
     for node in _list_if_allowed(cluster, "CSINode"):
         for driver in node["spec"].get("drivers") or ():
@@ -48,7 +48,8 @@ def classes_table(cluster: Cluster, *, image: str) -> Table[Any]:
         snapshots.setdefault(each["driver"], []).append(each["metadata"]["name"])
     rows = [_class_row(each, drivers, snapshots) for each in cluster.list("StorageClass")]
     notes = [*_missing_rights(cluster), *_image_notes(cluster, image)]
-    options = f"--claim-size 4Gi --pod image={image or 'IMAGE'} {cluster.options}"
+    settings = [f"--pod {quoted(each)}" for each in pod] + ["--pod image=IMAGE"] * (not image)
+    options = " ".join(("--claim-size 4Gi", *settings, cluster.options))
     notes.append(f"Next: volbench run quick --k8s --storage-class {ALL} {options}")
     return text_table("storage-classes", rows, identity="class", notes=notes)
 
@@ -73,9 +74,8 @@ def _class_row(
 
 def _obstacle(storage_class: Manifest) -> str:
     """Return why `ALL` leaves out a class; empty if it does not."""
-    if storage_class["provisioner"] == _BY_HAND:
-        return "volumes made by hand"
-    return "its disks would stay" if storage_class.get("reclaimPolicy") == "Retain" else ""
+    stays = "its disks would stay" if storage_class.get("reclaimPolicy") == "Retain" else ""
+    return "volumes made by hand" if storage_class["provisioner"] == _BY_HAND else stays
 
 
 def _list_if_allowed(cluster: Cluster, kind: str) -> list[Manifest]:
@@ -95,11 +95,9 @@ def _missing_rights(cluster: Cluster) -> Iterator[str]:
         if is_allowed is False:
             resource = "/".join(filter(None, (right["resource"], right["subresource"])))
             denied.setdefault(resource, []).append(right["verb"])
-    if denied:
-        words = "; ".join(f"{'/'.join(verbs)} {resource}" for resource, verbs in denied.items())
-        yield f"Rights that this account lacks: {words}. See: volbench k8s render --role NAME"
-    else:
-        yield "Rights: all that campaigns need."
+    words = "; ".join(f"{'/'.join(verbs)} {resource}" for resource, verbs in denied.items())
+    lack = f"Rights that this account lacks: {words}. See: volbench k8s render --role NAME"
+    yield lack if denied else "Rights: all that campaigns need."
 
 
 def _image_notes(cluster: Cluster, image: str) -> Iterable[str]:
