@@ -245,7 +245,7 @@ def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
     assert "vm1" in printed
     assert desk.states()[0] == "finished", printed
     # The request under way does not take its deadline, which is 180 s for a look at volumes.
-    assert time.monotonic() - begun < 90, printed
+    assert time.monotonic() - begun < 150, printed
     until(lambda: gate_has(desk.fleet[1], "ready") or agents(desk.fleet[1]) == [])
     if any((desk.fleet[1].folder / "root/.volbench").glob("*/001-*")):
         ended(desk.start("resume", desk.out))  # its run was launched, before it froze or after

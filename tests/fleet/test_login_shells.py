@@ -48,5 +48,5 @@ def test_a_profile_that_starts_another_shell_is_reported_quickly(hosts: Fleet, s
             machine.run(["true"])
     finally:
         (home / ".bashrc").unlink()
-    assert time.monotonic() - begun_s < 40
+    assert time.monotonic() - begun_s < 120
     assert "exec zsh" in caught.value.hint

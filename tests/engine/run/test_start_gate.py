@@ -24,7 +24,7 @@ T = TypeVar("T")
 def a_gate(folder: Path, barrier: Barrier, run_id: str, executor: LocalExecutor) -> Gate:
     """Return an open gate whose files are in a folder."""
     (folder / FOLDER).mkdir(parents=True)
-    gate = Gate(barrier, run_id, Clock(), patience_s=20)
+    gate = Gate(barrier, run_id, Clock(), patience_s=120)
     gate.open_for(executor, str(folder))
     return gate
 

