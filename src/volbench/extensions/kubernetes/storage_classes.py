@@ -48,9 +48,9 @@ def classes_table(cluster: Cluster, pod: Sequence[str], *, image: str) -> Table[
         snapshots.setdefault(each["driver"], []).append(each["metadata"]["name"])
     rows = [_class_row(each, drivers, snapshots) for each in cluster.list("StorageClass")]
     notes = [*_missing_rights(cluster), *_image_notes(cluster, image)]
-    settings = [f"--pod {quoted(each)}" for each in pod] + ["--pod image=IMAGE"] * (not image)
-    options = " ".join(("--claim-size 4Gi", *settings, cluster.options))
-    notes.append(f"Next: volbench run quick --k8s --storage-class {ALL} {options}")
+    words = [f"--pod {quoted(each)}" for each in (pod if image else (*pod, "image=IMAGE"))]
+    options = " ".join((f"--storage-class {ALL} --claim-size 4Gi", *words, cluster.options))
+    notes.append(f"Next: volbench run quick --k8s {options}")
     return text_table("storage-classes", rows, identity="class", notes=notes)
 
 
