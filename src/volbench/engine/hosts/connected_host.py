@@ -89,7 +89,10 @@ def raise_all(hosts: Sequence[ConnectedHost], results: Sequence[object]) -> None
         if isinstance(result, VolbenchError)
     ]
     if errors and len(hosts) == 1:
-        raise errors[0][1]
+        name, error = errors[0]
+        if name not in error.message and not hosts[0].host.is_local:
+            error.message = f"{name}: {error.message}"
+        raise error
     if errors:
         raise _combined(errors, of=len(hosts))
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from volbench.errors import CampaignError
-from volbench.execute.agent.processes import (
-    ProcessIdentity,
-    end_process,
-    identify_process,
-)
+from volbench.execute.agent.processes import ProcessIdentity, end_process, identify_process
 from volbench.execute.protocol import Executor, Process
 from volbench.store.journal import utc_now
 
