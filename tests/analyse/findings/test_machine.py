@@ -18,7 +18,7 @@ from tests.analyse.findings.conftest import (
 )
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Imported
-from volbench.model.profile.profile_model import Start
+from volbench.model.profile.profile_model import Start, Tool
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import HostFacts
 
@@ -35,11 +35,11 @@ def test_fio_that_uses_a_whole_core_is_reported() -> None:
         assert bool(logs) == ("sample=0" in entry.message)
     short = summary_row(run, cpu_usr=30.0, cpu_sys=69.0, runtime_s=0.001)
     assert found(a_view(run, summary=[short], series=[], device=[]), rule="cpu-bound") == []
-    run = a_run()
-    (entry,) = found(
-        a_view(run, device=device_samples(run, cpu_busy_percent=98.0)), rule="cpu-bound"
-    )
-    assert entry.severity is Severity.NOTE
+    for tool in (Tool.FIO, Tool.WATCH):
+        run = a_run(tool=tool)
+        view = a_view(run, device=device_samples(run, cpu_busy_percent=98.0))
+        (entry,) = found(view, rule="cpu-bound")
+        assert entry.severity is Severity.NOTE
 
 
 @pytest.mark.parametrize(("percent", "count"), [(43.0, 1), (0.5, 0), (None, 0)])

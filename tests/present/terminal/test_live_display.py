@@ -182,15 +182,17 @@ def test_a_run_that_is_no_longer_needed_is_reported_and_not_counted() -> None:
     ]
 
 
-def test_a_log_has_a_line_a_minute() -> None:
-    """Who reads a log sees that a long campaign goes on, what is left, and who is silent."""
+def test_a_log_is_silent_for_15_s_at_most() -> None:
+    """Who reads it sees that a long campaign goes on, what is left if known, and who is silent."""
     reported = RunProgress(FIRST, Progress(70.0, 600.0, "run", silent_s=42.0))
     begun: list[Event | float] = [STARTED, RunStarted(FIRST, 600.0)]
-    assert plain([*begun, 59.0, reported, reported]) == []
-    (line,) = plain([*begun, 70.0, reported, 30.0, reported])
+    assert plain([*begun, 14.0, reported, reported]) == []
+    (line,) = plain([*begun, 15.0, reported, 10.0, reported])
     assert line.startswith("0 of 2 runs ended, 1 running, about 10m 20s left; ")
     assert line.endswith(" silent for 42s")
-    assert len(plain([*begun, 70.0, reported, 61.0, reported])) == 2
+    assert len(plain([*begun, 15.0, reported, 16.0, reported])) == 2
+    (line,) = plain([RunStarted(FIRST, 600.0), 20.0, RunProgress(FIRST, Progress(600.0, 600.0))])
+    assert line.endswith("1 running")
 
 
 def test_a_notice_is_not_read_as_markup() -> None:

@@ -67,7 +67,7 @@ RULES: tuple[Rule, ...] = (
 
 # Those that judge a watched load too, which is as it is: its host and its files, not its workload
 _OF_WATCHED = (
-    *(host_rules.cpu_throttled, raw_file_rules.io_errors),
+    *(host_rules.cpu_bound, host_rules.cpu_throttled, raw_file_rules.io_errors),
     *(host_rules.clock_jumped, raw_file_rules.damaged_files),
 )
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}

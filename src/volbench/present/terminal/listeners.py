@@ -17,7 +17,7 @@ from volbench.model.campaign.planned_run import RunState
 from volbench.present.terminal.progress import Clock, Line, Tally, lasting_line, plain_line
 from volbench.units import counted_noun, format_count, format_duration
 
-_PROGRESS_S = 60.0
+_PROGRESS_S = 15.0  # Longest silence
 _SILENT_S = 10.0  # Ten polls without a reply. Noticed by: test_live_display.py
 _MAX_SILENT = 5
 _ALL_STEPS = 20  # lines that a person reads; of more steps, one has a line in half a minute
@@ -25,7 +25,7 @@ _EVERY_S = 30.0
 
 
 class PlainProgress:
-    """A line when a step ends, or also begins, and one a minute, for logs and pipes."""
+    """A line when a step ends, or also begins, and after each 15 s without one, for pipes."""
 
     def __init__(
         self, stream: TextIO | TextIOBase, *, starts: bool = False, clock: Clock = time.monotonic
@@ -79,7 +79,7 @@ class PlainProgress:
 
 def _progress_words(tally: Tally) -> str:
     left_s = tally.left_s()
-    left = "" if left_s is None else f", about {format_duration(left_s)} left"
+    left = f", about {format_duration(left_s)} left" if left_s and left_s >= 1 else ""
     silent = [
         f"{seen.run.host} silent for {format_duration(round(seen.progress.silent_s))}"
         for seen in tally.active.values()
