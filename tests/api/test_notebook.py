@@ -105,19 +105,6 @@ def test_a_chart_is_a_picture_a_file_and_numbers(folder: Path, tmp_path: Path) -
         chart.save(tmp_path / "x.xls")
 
 
-@pytest.mark.parametrize(
-    ("kind", "theme", "message"),
-    [
-        ("iopss", "light", "neither a chart nor a column 'iopss'"),
-        ("iops", "pink", "no theme 'pink'"),
-    ],
-)
-def test_unknown_chart_names_are_refused(folder: Path, kind: str, theme: str, message: str) -> None:
-    """A misspelt kind or theme is an error at once."""
-    with pytest.raises(InputError, match=message):
-        volbench.open_campaign(folder).plot(kind, theme=theme)
-
-
 def test_a_changed_figure_is_saved_as_changed(folder: Path, tmp_path: Path) -> None:
     """`figure` is the figure that is written, so a longer title makes another picture."""
     chart = volbench.open_campaign(folder).plot("iops")

@@ -42,14 +42,6 @@ def test_a_regression_exits_with_10(nights: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.smoke
-def test_a_chart_is_drawn(nights: Path, tmp_path: Path) -> None:
-    """The picture shows the regression."""
-    picture = tmp_path / "trend.svg"
-    trend(nights, "--metric", "iops", "--chart", picture)
-    assert "regression" in picture.read_text()
-
-
 def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
     """It is drawn alone: medians by campaign are the same points."""
     content = report_content(open_campaigns(nights))

@@ -36,7 +36,8 @@ def test_every_block_of_a_file_is_written_once(
 ) -> None:
     """No hole is left, the file keeps its length, and fio counted exactly its bytes."""
     file = hole(tmp_path / "f", size)
-    done = volbench("warmup", "--on", file, "--allow-destroy", file, "--jobs", 3, "--output", "c")
+    words = "--allow-destroy", file, "--numjobs", 3, "--output", "c"
+    done = volbench("warmup", "--on", file, *words)
     assert done.returncode == 0, done.stderr
     assert f"write: {size} of {size} bytes" in done.stdout
     assert f"read: {size} of {size} bytes" in done.stdout
@@ -179,12 +180,14 @@ def test_every_sector_of_a_device_is_written_once(
         assert larger.returncode == 2
         assert f"has only {size}" in larger.stderr
         done = volbench(
-            "warmup", "--on", device, "--allow-destroy", device, "--jobs", 4, "--output", "c"
+            "warmup", "--on", device, "--allow-destroy", device, "--numjobs", 4, "--output", "c"
         )
         assert done.returncode == 0, done.stderr
         assert (int(statistics.read_text().split()[6]) - before) * 512 == size
         assert file.stat().st_blocks * 512 >= size
-        again = volbench("warmup", "--on", device, "--mode", "read", "--jobs", 4, "--output", "r")
+        again = volbench(
+            "warmup", "--on", device, "--mode", "read", "--numjobs", 4, "--output", "r"
+        )
         assert again.returncode == 0, again.stderr
         assert (int(statistics.read_text().split()[6]) - before) * 512 == size
     finally:

@@ -9,7 +9,9 @@ SCRIPTS = (
     *("scripts/torture", "scripts/test-systems", "scripts/build-image", ".ci/run"),
 )
 # Folders that import the core; neither the core nor another extension imports them
-EXTENSIONS = {"kubernetes", "catalogue", "importer", "lab", "monitoring", "watching"}
+EXTENSIONS = {
+    *("catalogue", "confirming", "importer", "kubernetes", "lab", "monitoring", "watching")
+}
 
 
 def run(

@@ -21,6 +21,7 @@ CEILINGS = {
     "src/volbench/execute": 9_650,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_650,
+    "src/volbench/extensions/confirming": 620,
     "src/volbench/extensions/importer": 2_500,
     "src/volbench/extensions/kubernetes": 5_400,
     "src/volbench/extensions/lab": 1_900,

@@ -162,7 +162,7 @@ def execute(
     stop: StopRequest,
 ) -> None:
     """Execute the runs of a campaign that are left; extensions listen too."""
-    with added_listeners(layout, [host.host for host in hosts]) as added:
+    with added_listeners(layout, hosts) as added:
 
         def hand_on(event: Event, /) -> None:
             for each in (listener, *added):

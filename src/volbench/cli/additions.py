@@ -66,6 +66,11 @@ class Addition:
         """Serve a campaign inside the block; yield what returns the listeners of its folder."""
         return nullcontext(lambda _layout: [])
 
+    def confirmed(self, result: Any, *asked: Any) -> Any:  # noqa: ANN401 - as it was given
+        """Return trends or a comparison of campaigns, by a question, with what explains them."""
+        del asked
+        return result
+
     def concluded(self, layout: Layout, campaign: Campaign, table_output: TableOutput) -> bool:
         """End a campaign instead of resuming it, and print its results; return whether it did."""
         del layout, campaign, table_output
@@ -120,6 +125,12 @@ class Additions(Addition):
                 return [listener for of_part in served for listener in of_part(layout)]
 
             yield listeners_of
+
+    def confirmed(self, result: Any, *asked: Any) -> Any:  # noqa: ANN401 - as above
+        """Return a result with what extensions know of it."""
+        for part in self.parts.values():
+            result = part.confirmed(result, *asked)
+        return result
 
     def concluded(self, layout: Layout, campaign: Campaign, table_output: TableOutput) -> bool:
         """End a campaign instead of resuming it, where an extension does so."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from volbench.cli.additions import Additions, additions
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     JUNIT,
@@ -111,6 +112,7 @@ def parse_share(text: str) -> float:
     "Exit with 10 on a significant regression beyond --tolerance, with 11 if none could have been"
     " detected.",
 )
+@additions("compare")
 @table_options()
 @chart_options("the ratios with their intervals")
 def compare(
@@ -119,6 +121,7 @@ def compare(
     question: Question,
     where: str,
     baseline: bool,
+    added: Additions,
     table_output: TableOutput,
     picture: ChartFile,
 ) -> None:
@@ -144,6 +147,7 @@ def compare(
         raise ComparisonError(
             f"refused: the results differ in facts that matter ({names})", hint=error.hint
         ) from error
+    comparison = added.confirmed(comparison, campaigns, question, where, table_output)
     comparability = comparison.comparability
     table = comparison_table(comparison, is_brief=table_output.is_brief)
     table_output.write(table, *([facts_table(comparability)] if comparability.facts else []))
@@ -160,7 +164,7 @@ def _fail_on_regression(comparison: Comparison) -> None:
     """Fail on a regression, or where none could be seen; print what cannot be ruled out."""
     from volbench.analyse.compare.comparison_result import Regression, size_words, together
 
-    tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))
+    tolerance = percent(max([row.tolerance or 0 for row in comparison.rows], default=0))
     unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
     for row in unsure:
         why = row.words if row.shortage else f"it may be worse by {size_words(_worst_change(row))}"
@@ -177,7 +181,7 @@ def _fail_on_regression(comparison: Comparison) -> None:
     if regressions:
         raise RegressionError(
             f"regression beyond {tolerance} %: {'; '.join(regressions)}",
-            hint="measure again to be sure; --tolerance says what is acceptable",
+            hint="measure again to be sure (--confirm); --tolerance says what is acceptable",
         )
     blind = [row for row in unsure if row.is_blind]
     if blind:
@@ -269,6 +273,7 @@ def _comparison_label(row: Compared) -> str:
     help="What workloads with too few campaigns are: an error (exit code 11), or skipped.",
 )
 @JUNIT
+@additions("trend")
 @table_options()
 @chart_options("each workload over the campaigns")
 def trend(
@@ -278,6 +283,7 @@ def trend(
     where: str,
     undecided: str,
     junit: Path | None,
+    added: Additions,
     table_output: TableOutput,
     picture: ChartFile,
 ) -> None:
@@ -293,6 +299,7 @@ def trend(
 
     dataset = open_campaigns(*campaigns, where=where)
     trends = dataset_trends(dataset, question)
+    trends = added.confirmed(trends, dataset, question, where, table_output)
     table, fails_undecided = trends_table(trends), undecided == "fail"
     if junit is not None:
         from volbench.present.tables.junit_report import junit_of_trends
@@ -308,11 +315,11 @@ def trend(
         from volbench.present.plots.charts.comparison_charts import trend_plot
 
         picture.write(trend_plot(trends), table)
-    bad = [trend for trend in trends.rows if trend.state.is_bad]
+    bad = [trend for trend in trends.rows if trend.is_alarm]
     if bad:
         raise RegressionError(
             "; ".join(map(_trend_sentence, bad)),
-            hint="measure again to be sure; after an intended change, begin at it with"
+            hint="measure again to be sure (--confirm); after an intended change, begin at it with"
             " --where 'started_utc>=DATE'",
         )
     if trends.undecided and fails_undecided:

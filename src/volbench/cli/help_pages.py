@@ -13,8 +13,8 @@ HEADINGS: dict[click.Parameter, str] = {}  # Option to its heading on a long hel
 MOST_NEEDED = {
     "What": (
         *("--for", "--type", "--mode", "--rw", "--bs", "--iodepth", "--runtime", "--start"),
-        *("--between", "--metric", "--by", "--where", "--retry-failed", "--without", "--list"),
-        *("--set", "--repeat", "--expect"),
+        *("--between", "--metric", "--by", "--where", "--confirm", "--retry-failed", "--without"),
+        *("--list", "--set", "--repeat", "--expect"),
     ),
     "Where": ("--on", "--inventory", "--k8s"),
     "Safety": ("--dry-run", "--allow-destroy"),

@@ -187,7 +187,7 @@ def run(
     if targets_are_given(click.get_current_context()):
         _check_roles(request)
     if like is not None:
-        request = _as_before(request, like)
+        request = as_before(request, like)
     with ExitStack() as stack:
         if placement is None:
             hosts = stack.enter_context(where.connected())
@@ -256,7 +256,7 @@ def _check_roles(request: CampaignRequest) -> None:
             )
 
 
-def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
+def as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     """Return a request with seeds, repeats and numbers of clients of another campaign.
 
     Those that the request has itself stay.
@@ -306,12 +306,13 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     help="Write all of it, read all of it (a volume restored from a snapshot), or both.",
 )
 @click.option(
-    "--jobs",
+    "--numjobs",
+    "jobs",
     type=click.IntRange(1, _MAX_JOBS),
     metavar="N",
     default=32,
     show_default=True,
-    help="Jobs that share each extent (numjobs).",
+    help="Jobs that share each extent.",
 )
 @click.option(
     "--iodepth",

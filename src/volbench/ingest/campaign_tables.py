@@ -49,7 +49,7 @@ from volbench.ingest.series_rows import (
 from volbench.ingest.watched_load import Watched, mark_rows, read_watched, watched_series
 from volbench.ingest.watched_processes import Interval, process_rows, read_intervals
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.frames.columns import DAMAGED, RAMP_LINES, Row
+from volbench.model.frames.columns import CALIBRATION, DAMAGED, RAMP_LINES, Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
@@ -336,7 +336,8 @@ def read_tables(
     ended = [run for run in campaign.runs if states[run.id].has_ended]
 
     def read(runs: Sequence[Run]) -> dict[str, pa.Table]:
-        return _tables_of(campaign, [(run, states[run.id], layout.run(run.id)) for run in runs])
+        ended_runs = [(run, states[run.id], layout.run(run.id)) for run in runs]
+        return _tables_of(campaign, ended_runs, history.speeds)
 
     yield from in_processes(
         read, ended, processes=processes, done=lambda done: tell("reading", done, len(ended))
@@ -344,7 +345,9 @@ def read_tables(
 
 
 def _tables_of(
-    campaign: Campaign, runs: Iterable[tuple[Run, RunState, RunFolder]]
+    campaign: Campaign,
+    runs: Iterable[tuple[Run, RunState, RunFolder]],
+    speeds: Mapping[str, Sequence[float]],
 ) -> dict[str, pa.Table]:
     pending = RunRows()
     parts: dict[str, list[pa.Table]] = {field.name: [] for field in fields(RunRows)}
@@ -361,6 +364,8 @@ def _tables_of(
     counts = Counter[str]()
     for run, state, folder in runs:
         rows = _read_alone(campaign, run, state, folder)
+        for row in rows.summary if run.host in speeds else ():
+            row.update(zip(CALIBRATION, speeds[run.host], strict=True))
         pending.extend(rows)
         for name in parts:
             counts[name] += rows.count(name)

@@ -79,6 +79,8 @@ class History:
     imprecise: list[str] = field(default_factory=list)  # workloads that missed `repeat.until`
     # run id to the options that were chosen when it began
     chosen: dict[str, dict[str, str]] = field(default_factory=dict)
+    # host to its best speeds, in the order of `columns.CALIBRATION`
+    speeds: dict[str, list[float]] = field(default_factory=dict)
 
     def forget_folder(self, host: str, target: str) -> None:
         """Forget a private folder that was removed, with all that was in it."""
@@ -268,6 +270,11 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
             history.files.update({str(name): str(digest) for name, digest in files.items()})
         case {"kind": "imprecise", "workloads": list(workloads)}:
             history.imprecise = [*map(str, workloads)]
+        case {"kind": "calibrated", "host": str(host), "speeds": [cpu, timer, wakeup]}:
+            speeds = [float(str(speed)) for speed in (cpu, timer, wakeup)]
+            # The better of both ends: a slow moment does not make a slow host.
+            pairs = zip(speeds, history.speeds.get(host, speeds), strict=True)
+            history.speeds[host] = [max(pair) for pair in pairs]
         case {"kind": str(kind), "host": str(host)}:
             _apply_host_entry(history, kind, host, entry)
         case _:

@@ -308,6 +308,7 @@ def fingerprint_of(layout: Layout, campaign: Campaign, history: History) -> str:
             add_files(layout.run(run.id).path)
     for role in campaign.cold_probe_roles:
         add_files(layout.probe(role).path)
+    digest.update(repr(sorted(history.speeds.items())).encode() if history.speeds else b"")
     return digest.hexdigest()
 
 

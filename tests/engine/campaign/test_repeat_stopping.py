@@ -1,6 +1,5 @@
 """Repeats until precise on simulated volumes: one is even, one gets faster and faster."""
 
-import html
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -88,21 +87,6 @@ def test_a_drifting_volume_says_so(ended: dict[str, Path]) -> None:
         in text
     )
     assert "(wanted: 3 %; drift: up by" in text
-
-
-@pytest.mark.slow
-def test_missed_precision_is_said_last_and_later(ended: dict[str, Path]) -> None:
-    """The last lines of `run` say it, then `show` and the report; nothing if all are precise."""
-    start = f"warning: reads: not precise after {MOST} repeats: iops of reads"
-    said = ended["rising"].with_suffix(".txt").read_text().splitlines()[-2:]
-    assert said[0].startswith(f"warning: writes: not precise after {MOST} repeats")
-    assert said[1].startswith(start)
-    assert call("show", str(ended["rising"])).stderr.splitlines()[-2:] == said
-    assert "not precise" not in call("show", str(ended["even"])).stderr
-    page = ended["rising"].with_suffix(".html")
-    drawn = call("report", str(ended["rising"]), "--output", str(page))
-    assert drawn.returncode == 0, drawn.stderr
-    assert html.escape(said[1].removeprefix("warning: ")) in page.read_text()
 
 
 def test_a_resume_comes_to_the_same_decision(ended: dict[str, Path]) -> None:

@@ -3,19 +3,15 @@
 import re
 from pathlib import Path
 
-import jsonschema
 import pytest
-from ruamel.yaml import YAML
 
 from volbench.errors import InputError
 from volbench.extensions.catalogue.price_list import (
     Price,
-    PricesFile,
     load_prices,
     parse_prices,
     price_names,
 )
-from volbench.model.document.document_model import document_schema
 
 GIB = 1 << 30
 # The table of the article: a price an hour and a price a month.
@@ -111,18 +107,6 @@ def test_problems_are_reported_with_their_position(
     lines = [line for line in caught.value.message.splitlines() if message in line]
     assert lines, caught.value.message
     assert lines[0].startswith(f"{good}{place}"), lines[0]
-
-
-def test_the_schema_accepts_what_the_loader_accepts(good: Path) -> None:
-    """Editors draw no red line under a good file, and one under a misspelt key."""
-    content = YAML(typ="safe", pure=True).load(good.read_text(encoding="utf-8"))
-    for price in (content, *content["volume_types"].values()):
-        if "checked" in price:
-            price["checked"] = str(price["checked"])
-    jsonschema.validate(content, document_schema(PricesFile))
-    content["flavors"]["small"]["houry"] = 1
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(content, document_schema(PricesFile))
 
 
 def test_the_documented_price_lists_are_valid() -> None:

@@ -6,10 +6,10 @@ from io import BytesIO
 
 import pytest
 
-from tests.analyse.compared_rows import candidates_of_three_jobs, no_findings, rows_of
+from tests.analyse.compared_rows import candidates_of_three_jobs
 from tests.present.figure_texts import texts_outside
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
-from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.repeat_statistics import Group, Interval
 from volbench.errors import InputError
 from volbench.extensions.catalogue.pareto import pareto_plot
@@ -73,28 +73,6 @@ def test_a_forest_of_hundreds_of_workloads_shows_the_surest_differences(
     assert plot.caption[0] == "Shown: the 30 surest differences of 100 workloads"
     assert "w99" in " ".join(categories)
     assert "w1 " not in " ".join(categories)
-
-
-def test_the_legend_lists_only_what_is_drawn(comparison: Comparison) -> None:
-    """Only verdicts that occur are named; markers of the faster point to their side."""
-    plot = forest_plot(comparison)
-    labels = [series.label for series in plot.series if series.label]
-    assert len(labels) == 4
-    assert labels[:2] == ["faster", "slower"]
-    assert labels[2:] == ["no significant difference", "not tested"]
-    points = the_mark(plot.panels[0], Points)
-    fast = points.data[points.data["label"].str.endswith(", fast")]
-    assert set(fast[points.marker_of]) == {"above"}
-
-
-def test_a_wide_interval_still_has_ticks() -> None:
-    """Ratios over decades are ticked by powers."""
-    base, candidate = rows_of(1000, noise=1.5), rows_of(90000, noise=1.5, seed=2)
-    sides = {"a": base, "b": candidate}
-    found = compare(sides, dict.fromkeys(sides, no_findings()), Question(metrics=("iops",)))
-    [panel] = forest_plot(found).panels
-    assert 2 <= len(panel.x.ticks) <= 8
-    assert not all_marks(panel, Span)
 
 
 def offer(name: str, monthly: float, iops: float, *, front: bool, workload: str = "r") -> Offer:

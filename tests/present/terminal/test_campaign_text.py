@@ -1,14 +1,9 @@
 """Sentences on plans and on imported campaigns, as a user reads them."""
 
-from dataclasses import replace
-from typing import Any
-
-import pytest
-
 from tests.present.report.small_reports import content_of, run_of
 from volbench.model.campaign.planned_run import Imported, Run, SourceFile
 from volbench.plan.expansion.estimate import Estimate
-from volbench.present.terminal.campaign_text import came_from, estimate_words, sources
+from volbench.present.terminal.campaign_text import came_from, sources
 
 ESTIMATE = Estimate(
     runs=5, min_runs=5, total_s=25.0, bytes_written=128 * 2**20, bounded_bytes=128 * 2**20
@@ -35,30 +30,3 @@ def test_results_and_logs_are_counted_once() -> None:
     many = content_of(tuple(imported(n, f"{n}.json") for n in range(1, 8)), []).parts[0].campaign
     assert sources(many) == "Files: in/1.json, in/2.json, in/3.json, in/4.json and 3 more."
     assert came_from(content_of((run_of(1, "own"),), []).parts[0].campaign) == ""
-
-
-@pytest.mark.parametrize(
-    ("changes", "sentences"),
-    [
-        ({}, ["Estimated time: 25s.", "Writes: at most 128 MiB."]),
-        (
-            {"fill_s": 11.0, "unbounded": 4},
-            [
-                "Estimated time: 25s, of which 11s to fill files and volumes at 100 MB/s.",
-                "Writes: at most 128 MiB, plus 4 runs of unknown size.",
-            ],
-        ),
-        (
-            {"untimed": 1, "bytes_written": 0, "bounded_bytes": 0},
-            ["Estimated time: 25s, plus 1 run of unknown duration.", "Writes: none."],
-        ),
-        (
-            {"total_s": None, "bytes_written": None, "bounded_bytes": 0},
-            ["Estimated time: unknown, limited only by size.", "Writes: limited only by time."],
-        ),
-    ],
-)
-def test_an_estimate_is_two_sentences(changes: dict[str, Any], sentences: list[str]) -> None:
-    """Time and bytes have a sentence each, which says what it leaves out."""
-    plan = replace(ESTIMATE, **changes)
-    assert estimate_words(plan).splitlines() == sentences

@@ -133,6 +133,8 @@ class Trend:
     shortage: str = ""  # reason for missing or useless limits
     is_blind: bool = False  # whether the limits are too wide to decide
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
+    last_jobs: tuple[str, ...] = ()  # names of the workload in its last campaign
+    cleared: str = ""  # why a repetition refutes the alarm of its state
     asked: str = ""  # what fio was asked to keep, such as ``rate_iops=3000``
 
     @property
@@ -187,6 +189,11 @@ class Trend:
             return State.IMPROVED
         return State.TOO_FEW if self.is_blind else State.STABLE
 
+    @property
+    def is_alarm(self) -> bool:
+        """Whether it got worse, which no repetition refutes."""
+        return self.state.is_bad and not self.cleared
+
     def loss(self, value: float) -> float:
         """Return by how much a value is worse than the reference period, as a share of it."""
         change = value / self.base - 1 if self.base else math.inf
@@ -231,6 +238,7 @@ def record_of(trend: Trend) -> dict[str, object]:
         "metric": trend.measure.column,
         "state": trend.state.value,
         "is_new": trend.is_new,
+        "cleared": trend.cleared or None,
         "campaigns": len(trend.campaigns),
         "reference_campaigns": trend.reference,
         "reference_value": trend.base,
@@ -410,11 +418,11 @@ def _trend(
     campaigns = tuple(names[int(str(place))] for place in medians.index)
     numbers = np.asarray(medians, dtype=np.float64)
     started_utc = tuple(starts[name] for name in campaigns)
-    changes = _level_changes(numbers, measure, question.tolerance)
     return Trend(
         label=str(first["_label"]),
         asked=asked_rate({str(name): value for name, value in first.dropna().items()}),
         job=str(jobs[0]) if len(jobs) == 1 else "",
+        last_jobs=tuple(group["job"][group["_place"].eq(group["_place"].max())].unique()),
         by={name.removeprefix(LABEL_PREFIX): value_text(name, first[name]) for name in by},
         measure=measure,
         campaigns=campaigns,
@@ -422,7 +430,7 @@ def _trend(
         results=numbers,
         reference=0,
         limits=None,
-        changes=changes,
+        changes=_level_changes(numbers, measure, question.tolerance),
         tolerance=question.tolerance,
         disturbed=tuple(names[place] for place in disturbed),
     )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.host import Host
     from volbench.store.layout import Layout
 
@@ -39,9 +40,8 @@ _CONTEXT = click.option(
     help="Context of the file in KUBECONFIG, or ~/.kube/config. Default: the current one.",
 )
 _NAMESPACE = click.option("--namespace", default="", metavar="NAME", help=NAMESPACE_HELP)
-_K8S = flag(
-    "--k8s", "Run in pods of a Kubernetes cluster, made for the campaign and removed after it."
-)
+_OF_K8S = "Run in pods of a Kubernetes cluster, made for the campaign and removed after it."
+_K8S = flag("--k8s", _OF_K8S)
 # The cluster of a verb below `k8s`, as the keyword `address`
 ADDRESS = option_group("address", ClusterAddress, _NAMESPACE, _CONTEXT, heading="Kubernetes")
 # The cluster of a verb whose namespace is a field of its `ClusterSpec`, as the keyword `context`
@@ -168,15 +168,15 @@ class PodHosts(Addition):
 
 
 @contextmanager
-def noted_losses(layout: Layout, hosts: Sequence[Host]) -> Iterator[None]:
+def noted_losses(layout: Layout, hosts: Sequence[ConnectedHost]) -> Iterator[None]:
     """Record the runs that are lost with their pods when an error ends the campaign."""
     try:
         yield
     except BaseException as error:
-        if any(host.kind == KIND for host in hosts):
+        if any(host.host.kind == KIND for host in hosts):
             from volbench.extensions.kubernetes.resumed_pods import record_losses
 
-            record_losses(hosts, layout.root, error)
+            record_losses([host.host for host in hosts], layout.root, error)
         raise
 
 

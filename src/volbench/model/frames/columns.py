@@ -28,6 +28,7 @@ _LATENCIES = (
     ("clat", "Completion latency"),
     ("slat", "Submission latency"),
 )
+CALIBRATION = "host_cpu_iops", "host_timer_iops", "host_wakeup_iops"  # Speeds of a host
 LABEL_PREFIX = "label_"  # Prefix of the columns that contain labels of hosts
 # Frames that are derived from others, which are read from raw files
 DERIVED = ("verdicts", "findings", "aggregate")
@@ -212,6 +213,9 @@ SUMMARY: tuple[Column, ...] = (
     text("import_folder", "Folder of an imported result, without labels and repeat numbers."),
     text("arm", "Variant of the job that the run belongs to; missing for jobs without variants."),
     whole("block", "", "Block of variants measured next to each other, from 1; missing without."),
+    real(CALIBRATION[0], "1/s", "I/Os of fio's null engine on one CPU of the host: its speed."),
+    real(CALIBRATION[1], "1/s", "The same, each timed: the speed of its clock as well."),
+    real(CALIBRATION[2], "1/s", "The same, each after 200 us of sleep: how soon it wakes."),
 )
 
 

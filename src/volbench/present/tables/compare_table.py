@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison, headlines
@@ -258,6 +259,8 @@ def change_words(trend: Trend, change: LevelChange) -> str:
 
 def trend_words(trend: Trend) -> str:
     """Return the state of a trend in words, such as ``regression 12 % since 2026-03-04``."""
+    if trend.cleared:
+        return f"{trend.cleared} ({trend_words(replace(trend, cleared=''))})"
     state, changes = trend.state, trend.changes
     if state is State.TOO_FEW:
         return trend.shortage

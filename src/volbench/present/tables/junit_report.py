@@ -64,7 +64,7 @@ def junit_of_trends(trends: Trends, *, fails_undecided: bool = True) -> bytes:
                 place=".".join([trend.label, *trend.by.values()]),
                 name=measure_name(trend.measure),
                 message=trend_words(trend),
-                element="failure" if trend.state.is_bad else elements.get(trend, ""),
+                element="failure" if trend.is_alarm else elements.get(trend, ""),
                 type=trend.state.value,
             )
             for trend in trends.rows

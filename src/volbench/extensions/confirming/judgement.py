@@ -1,0 +1,275 @@
+"""Judgement of a repetition: is an alarm confirmed, gone, or that of a slower host?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import click
+
+from volbench.analyse.compare.comparison import Comparison, Question
+from volbench.analyse.compare.comparison_result import Compared, Regression
+from volbench.analyse.compare.workload_trends import (
+    LevelChange,
+    State,
+    Trend,
+    TrendQuestion,
+    Trends,
+)
+from volbench.api.compare_campaigns import compare_folders, dataset_trends
+from volbench.api.many_campaigns import Dataset, open_campaign, open_campaigns
+from volbench.api.one_campaign import campaign_data
+from volbench.errors import InputError
+from volbench.extensions.confirming.host_speed import slowdown, speed_words, speeds_of
+from volbench.present.formatting import printable
+from volbench.present.tables.compare_table import measure_name
+from volbench.store.layout import Layout
+from volbench.units import counted_noun, percent
+
+
+class Outcome(StrEnum):
+    """What a repetition says of an alarm."""
+
+    CONFIRMED = "regression confirmed"
+    GONE = "gone on repetition"
+    HOST = "the host was slower, not the volume"
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An alarm, and what is known of its repetition."""
+
+    name: str  # its workload and metric
+    loss: float  # by which the first result is worse than the reference, as a share
+    again: float  # by which the repetition is; NaN where it has no result
+    tolerance: float  # loss up to which a result is back to what it was
+    host: float  # share by which the host of the first result was slower than usual
+    host_again: float  # the same for the repetition
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the repetition says; a slower host excuses a loss of its own size at most."""
+        if math.isnan(self.again) or self.again > self.tolerance:
+            excused = self.host_again > 0 and self.again <= _loss_by(self.host_again)
+            return Outcome.HOST if excused else Outcome.CONFIRMED
+        excused = self.host > 0 and self.loss <= _loss_by(self.host)
+        return Outcome.HOST if excused else Outcome.GONE
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is an alarm still."""
+        return self.outcome is Outcome.CONFIRMED
+
+    @property
+    def words(self) -> str:
+        """The outcome with its numbers."""
+        if math.isnan(self.again):
+            return f"{self.name}: not refuted: the repetition has no result that counts"
+        numbers = f"{_loss_words(self.loss)} at first, {_loss_words(self.again)} in the repetition"
+        slow = max(self.host, self.host_again)
+        host = f"; host {100 * slow:.0f} % slower than usual" if slow > 0 else ""
+        return f"{self.name}: {self.outcome.value}: {numbers}{host}"
+
+
+def _loss_by(share: float) -> float:
+    """Return the loss that a slower host explains: of a latency; a rate loses less."""
+    return share / (1 - share)
+
+
+def _loss_words(loss: float) -> str:
+    return f"{percent(abs(loss))} % {'worse' if loss > 0 else 'better'}"
+
+
+def explained(result: Any, *asked: Any) -> Any:  # noqa: ANN401 - trends, or a comparison
+    """Return a result that names a host that was slower than usual."""
+    return _subject(result, *asked).explained
+
+
+def judged_again(
+    result: Any,  # noqa: ANN401 - as above
+    *asked: Any,  # noqa: ANN401 - campaigns, question and condition
+    measure: Callable[[Path, set[str]], Path],
+) -> Any:  # noqa: ANN401 - as above
+    """Return trends or a comparison without the alarms that a repetition refutes.
+
+    Args:
+        measure: measures jobs of the campaign in a folder again, and returns the new folder.
+    """
+    subject = _subject(result, *asked)
+    campaign, rows = subject.folder, subject.alarming
+    jobs = {job for row in rows for job in subject.jobs_of(row)}
+    if not jobs:
+        return result
+    _say(f"{counted_noun(len(rows), 'alarm')}, to be confirmed: {', '.join(sorted(jobs))}")
+    folder = measure(campaign, jobs)
+    repeated = subject.again(folder)
+    usual, own = subject.speeds
+    speeds = own, [*speeds_of(open_campaign(folder).summary()).values()]
+    hosts = [slowdown(each[-1], usual)[0] if each and usual else 0.0 for each in speeds]
+    found = [Alarm(*subject.losses(row, repeated), *hosts) for row in rows]
+    for alarm in found:
+        _say(alarm.words)
+    pairs = zip(rows, found, strict=True)
+    refuted = {id(row): alarm.outcome.value for row, alarm in pairs if not alarm.holds}
+    remarks = (*result.remarks, *(alarm.words for alarm in found))
+    return replace(result, rows=subject.without(refuted), remarks=remarks)
+
+
+def _say(words: str) -> None:
+    click.echo(printable(words), err=True)
+
+
+def _subject(result: Any, *asked: Any) -> Any:  # noqa: ANN401 - of either kind
+    return (_Comparison if isinstance(result, Comparison) else _Trends)(result, *asked)
+
+
+@dataclass(frozen=True)
+class _Trends:
+    """Trends, whose last campaign may be measured again."""
+
+    result: Trends
+    dataset: Dataset
+    question: TrendQuestion
+    where: str
+
+    @cached_property
+    def known(self) -> dict[str, tuple[float, ...]]:
+        return speeds_of(self.dataset.summary())
+
+    @property
+    def explained(self) -> Trends:
+        """The trends with a slower host in the last campaign, and beside changes."""
+        words = {name: speed_words(own, [*self.known.values()]) for name, own in self.known.items()}
+
+        def changed(row: Trend, change: LevelChange) -> LevelChange:
+            before, after = (
+                words.get(row.campaigns[at], "") for at in (change.place - 1, change.place)
+            )
+            said = (f"host {after}",) if after and after != before else ()
+            return replace(change, facts=(*change.facts, *said))
+
+        rows = tuple(
+            replace(row, changes=tuple(changed(row, each) for each in row.changes))
+            for row in self.result.rows
+        )
+        last = words.get(self.result.last, "")
+        said = (f"host {last} than usual in {self.result.last}",) if last else ()
+        return replace(self.result, rows=rows, remarks=(*self.result.remarks, *said))
+
+    @property
+    def folder(self) -> Path:
+        return self.dataset.names[self.result.last].path
+
+    @property
+    def alarming(self) -> list[Trend]:
+        rows = self.result.rows
+        return [row for row in rows if row.is_alarm and row.campaigns[-1] == self.result.last]
+
+    @property
+    def speeds(self) -> tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]:
+        """Calibrations of the host in all campaigns, and in the last one."""
+        own = [self.known[name] for name in self.known if name == self.result.last]
+        return [*self.known.values()], own
+
+    @staticmethod
+    def jobs_of(row: Trend) -> Sequence[str]:
+        return row.last_jobs
+
+    def again(self, folder: Path) -> Trends:
+        campaigns = [*self.dataset.names.values(), campaign_data(folder)]
+        return dataset_trends(Dataset(campaigns, where=self.where), self.question)
+
+    @staticmethod
+    def losses(row: Trend, repeated: Trends) -> tuple[str, float, float, float]:
+        limit = row.limits and (row.limits.low if row.measure.more_is_better else row.limits.high)
+        least = row.loss(row.level) / 2
+        if row.state is State.OUTSIDE and isinstance(limit, float):
+            least = row.loss(limit)
+        values = [
+            float(each.results[-1])
+            for each in repeated.rows
+            if (each.name, each.measure) == (row.name, row.measure)
+            and each.campaigns[-1] == repeated.last
+        ]
+        again = row.loss(values[0]) if values else math.nan
+        name = f"{row.name} {measure_name(row.measure)}"
+        return name, row.loss(float(row.results[-1])), again, max(row.tolerance, least)
+
+    def without(self, refuted: Mapping[int, str]) -> tuple[Trend, ...]:
+        return tuple(replace(row, cleared=refuted.get(id(row), "")) for row in self.result.rows)
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """A comparison, whose candidate may be measured again."""
+
+    result: Comparison
+    campaigns: Sequence[str | Path]
+    question: Question
+    where: str
+
+    @property
+    def explained(self) -> Comparison:
+        """The comparison with the hosts that were slower than that of the base."""
+        usual, *others = (
+            [*speeds_of(open_campaigns(each).summary()).values()] for each in self.campaigns
+        )
+        said = [
+            f"host {words} in {Path(folder).name} than in {Path(self.campaigns[0]).name}"
+            for folder, speeds in zip(self.campaigns[1:], others, strict=True)
+            for words in sorted({speed_words(own, usual) for own in speeds if usual} - {""})
+        ]
+        return replace(self.result, remarks=(*self.result.remarks, *said))
+
+    @property
+    def folder(self) -> Path:
+        folder = Path(self.campaigns[-1])
+        if len(self.campaigns) != 2 or not Layout(folder).campaign.exists():
+            raise InputError(
+                "--confirm measures one CANDIDATE again, which is the folder of a campaign",
+                hint="name two campaigns: volbench compare BASE CANDIDATE --baseline --confirm",
+            )
+        return folder
+
+    @property
+    def alarming(self) -> list[Compared]:
+        if self.question.tolerance is None:
+            raise InputError("--confirm measures regressions again", hint="add --baseline")
+        shown = [row for row in self.result.rows if row.regression is Regression.SHOWN]
+        return [row for row in shown if row.job]
+
+    @property
+    def speeds(self) -> tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]:
+        """Calibrations of the host of the base, and of the candidate."""
+        base, candidate = (
+            [*speeds_of(open_campaigns(each).summary()).values()] for each in self.campaigns
+        )
+        return base, candidate
+
+    @staticmethod
+    def jobs_of(row: Compared) -> Sequence[str]:
+        return [row.job]
+
+    def again(self, folder: Path) -> Comparison:
+        return compare_folders([self.campaigns[0], folder], self.question, where=self.where)
+
+    @staticmethod
+    def losses(row: Compared, repeated: Comparison) -> tuple[str, float, float, float]:
+        key = row.label, row.by, row.measure
+        ratios = [
+            each.ratio for each in repeated.rows if (each.label, each.by, each.measure) == key
+        ]
+        sign = -1 if row.measure.more_is_better else 1
+        first, again = (sign * (ratio - 1) for ratio in (row.ratio, *(ratios or [math.nan])[:1]))
+        name = f"{', '.join([row.label, *row.by.values()])} {measure_name(row.measure)}"
+        return name, first, again, max(row.tolerance or 0.0, first / 2)
+
+    def without(self, refuted: Mapping[int, str]) -> tuple[Compared, ...]:
+        return tuple(
+            replace(row, tolerance=None) if id(row) in refuted else row for row in self.result.rows
+        )

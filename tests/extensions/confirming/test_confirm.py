@@ -1,0 +1,120 @@
+"""Alarms that are measured again before they alarm, on simulated volumes in virtual time."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from tests.command_line import call
+from tests.engine.campaign.virtual_runs import virtual_fio
+from tests.extensions.lab.silent_export import silent_export
+from volbench.extensions.confirming.judgement import Alarm, Outcome
+from volbench.extensions.lab.scenario import load_scenario
+
+NAN = float("nan")
+PROFILE = """
+name: short
+sample: 0
+device_sample: 0
+defaults: {ioengine: nbd, size: 8m, bs: 4k, iodepth: 4, runtime: 1s, time_based: 1}
+jobs:
+  writes: {rw: randwrite}
+  reads: {rw: randread}
+"""
+URI = silent_export()
+
+
+def called(iops: int, *words: str | Path) -> CompletedProcess[str]:
+    """Call volbench on a volume with a limit."""
+    service = "service: {read: 2ms, write: 2ms, slots: 8}\nrestored: true\n"
+    text = f"name: made\nsize: 8m\n{service}limits: {{iops: {iops}}}\n"
+    with virtual_fio(load_scenario(text, path="made.yaml")):
+        return call(*words)
+
+
+@pytest.fixture(scope="module", name="made")
+def _made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Measure six nights, of which the last is slower."""
+    folder = tmp_path_factory.mktemp("nights")
+    (folder / "short.yaml").write_text(PROFILE)
+    for night in range(1, 7):
+        words = "--on", URI, "--allow-destroy", URI, "--output", folder / "all" / str(night)
+        done = called(100 if night == 6 else 150, "run", folder / "short.yaml", *words)
+        assert done.returncode == 0, done.stderr
+    return folder / "all"
+
+
+@pytest.mark.parametrize(
+    ("iops", "code", "outcome"), [(100, 10, Outcome.CONFIRMED), (150, 0, Outcome.GONE)]
+)
+def test_an_alarm_is_confirmed_by_a_repetition(
+    made: Path, tmp_path: Path, iops: int, code: int, outcome: Outcome
+) -> None:
+    """Of three runs, once, with the leave of its user; a second look measures nothing again."""
+    nights = Path(shutil.copytree(made, tmp_path / "all"))
+    look = "trend", nights, "--metric", "iops"
+    assert call(*look).returncode == 10
+    refused = called(iops, *look, "--confirm")
+    assert refused.returncode == 3
+    assert f"--allow-destroy '{URI}'" in refused.stderr
+    assert not (nights / ".confirmed").exists()
+    done = called(iops, *look, "--confirm", "--allow-destroy", URI)
+    assert done.returncode == code, done.stderr
+    assert "2 alarms, to be confirmed: reads, writes" in done.stderr
+    assert "[6/6]" in done.stderr
+    assert done.stderr.count(f": {outcome.value}: ") == 2
+    assert (nights / ".confirmed" / "6-again1" / "journal.jsonl").read_text().count("calibrat") == 2
+    again = call(*look, "--confirm", "--junit", "-")
+    assert again.returncode == code, again.stderr
+    assert again.stdout.count("<failure") == (2 if code else 0)
+
+
+def test_a_gate_confirms_what_it_found(made: Path, tmp_path: Path) -> None:
+    """Of the candidate alone, which must be the folder of a campaign."""
+    words = "--on", URI, "--allow-destroy", URI, "--repeat", "3", "--output"
+    for name, iops in (("before", 150), ("after", 100)):
+        called(iops, "run", made.parent / "short.yaml", *words, tmp_path / name)
+    gate = "compare", tmp_path / "before", tmp_path / "after", "--metric", "iops", "--confirm"
+    assert "add --baseline" in call(*gate).stderr
+    assert "name two campaigns" in call(*gate, made, "--baseline").stderr
+    allowed = "--baseline", "--allow-destroy", URI
+    assert called(150, *gate, *allowed).returncode == 0
+    shutil.rmtree(tmp_path / ".confirmed")
+    assert called(100, *gate, *allowed).returncode == 10
+    alone = call(*gate[:-1], *allowed)
+    assert "--allow-destroy is for measuring again" in alone.stderr
+
+
+@pytest.mark.parametrize(
+    ("again", "host", "host_again", "outcome"),
+    [
+        (0.19, 0.0, 0.0, Outcome.CONFIRMED),
+        (0.19, 0.1, 0.1, Outcome.CONFIRMED),  # A host does not excuse more than its own loss
+        (0.19, 0.2, 0.2, Outcome.HOST),
+        (0.01, 0.2, 0.0, Outcome.HOST),
+        (0.01, 0.0, 0.0, Outcome.GONE),
+        (0.01, 0.1, 0.0, Outcome.GONE),
+        (NAN, 0.2, 0.2, Outcome.CONFIRMED),
+    ],
+)
+def test_a_slower_host_excuses_its_own_loss(
+    again: float, host: float, host_again: float, outcome: Outcome
+) -> None:
+    """A loss of 20 % at first; what has no result that counts is not refuted."""
+    alarm = Alarm("reads iops", 0.2, again, 0.1, host, host_again)
+    assert alarm.outcome is outcome
+    assert "reads iops: " in alarm.words
+
+
+def test_what_cannot_be_measured_again_is_refused(made: Path, tmp_path: Path) -> None:
+    """A repetition that was interrupted, with the command that ends it."""
+    nights = Path(shutil.copytree(made, tmp_path / "all"))
+    look: Sequence[str | Path] = ("trend", nights, "--metric", "iops", "--confirm")
+    called(150, *look, "--allow-destroy", URI)
+    journal = nights / ".confirmed" / "6-again1" / "journal.jsonl"
+    journal.write_text("".join(journal.read_text().splitlines(keepends=True)[:4]))
+    done = call(*look)
+    assert done.returncode == 2
+    assert "volbench resume" in done.stderr
