@@ -352,14 +352,14 @@ class ScriptedSnapshot(Snapshot):
         """Return the scripted digest of a device."""
         return self._executor.edges.get(self._executor.real_path(node), "") if size_bytes else ""
 
-    def open_error(self, path: str, flags: int) -> str:
+    def open_error(self, path: str, *, writes: bool) -> str:
         """Return no error: every scripted volume can be opened."""
-        del path, flags
+        del path, writes
         return ""
 
-    def create_error(self, folder: str) -> str:
+    def access_error(self, path: str, mode: int) -> str:
         """Return no error: files can be created in every scripted folder."""
-        del folder
+        del path, mode
         return ""
 
     def exclusive_error(self, node: str) -> str:

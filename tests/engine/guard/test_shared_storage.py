@@ -193,6 +193,15 @@ class TestOtherNamesOfAnImage:
 
 
 @pytest.mark.root
+def test_a_check_copies_no_file_of_a_lower_layer(disks: Disks) -> None:
+    """An overlay copies a whole file that is opened for writing."""
+    merged = disks.overlay()
+    disks.image().rename(disks.folder / "lower" / "file")
+    refusal(HERE, str(merged), files=[str(merged / "file")])
+    assert list((disks.folder / "upper").iterdir()) == []
+
+
+@pytest.mark.root
 def test_a_loop_device_at_another_offset_is_another_device(disks: Disks) -> None:
     """It shows another region of the same file, whatever its number."""
     image = disks.image(2 * IMAGE_BYTES)

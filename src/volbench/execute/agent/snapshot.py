@@ -121,20 +121,21 @@ class Snapshot:
         except OSError:
             return ""
 
-    def open_error(self, path: str, flags: int) -> str:
+    def open_error(self, path: str, *, writes: bool) -> str:
         """Return the error of opening a file or device; empty on success."""
         try:
-            flags |= os.O_NONBLOCK | os.O_CLOEXEC
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
             within(READ_S, lambda: os.close(os.open(path, flags)))
         except OSError as error:
             return error.strerror or str(error)
-        return ""
+        # Not opened for writing: an overlay would copy it
+        return self.access_error(path, os.W_OK) if writes else ""
 
-    def create_error(self, folder: str) -> str:
-        """Return the reason why no file can be created in a folder; empty if one can."""
-        if os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+    def access_error(self, path: str, mode: int) -> str:
+        """Return why a file or folder cannot be used in a mode of access(2); empty if it can."""
+        if os.access(path, mode, effective_ids=True):
             return ""
-        is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+        is_read_only = os.statvfs(path).f_flag & os.ST_RDONLY
         return os.strerror(errno.EROFS if is_read_only else errno.EACCES)
 
     def exclusive_error(self, node: str) -> str:

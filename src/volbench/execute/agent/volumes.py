@@ -254,15 +254,15 @@ class _Describer:
 
     def _access(self, question: VolumeQuestion, missing: str) -> str:
         """Return why a file cannot be opened, or a missing one not created; empty if it can."""
-        snapshot, written = self._snapshot, os.O_RDWR if "use" in question.details else os.O_RDONLY
+        snapshot, writes = self._snapshot, "use" in question.details
         for path in (question.target, *question.files):
-            flags = {"file": written, "block": os.O_RDONLY}.get(self._kind(path))
-            error = "" if flags is None else snapshot.open_error(path, flags)
+            is_known = self._kind(path) in ("file", "block")
+            error = is_known and snapshot.open_error(path, writes=writes)
             if error:
                 return "{} cannot be opened: {}".format(path, error)
-        folder = snapshot.nearest(missing) if missing else ""
-        error = snapshot.create_error(folder) if folder else ""
-        return "files cannot be created in {}: {}".format(folder, error) if error else ""
+        folder = missing and snapshot.nearest(missing)
+        error = folder and snapshot.access_error(folder, os.W_OK | os.X_OK)
+        return error and "files cannot be created in {}: {}".format(folder, error)
 
     def _kind(self, path: str) -> str:
         stat = self._snapshot.stat(path)
@@ -308,8 +308,7 @@ class _Describer:
         named = any(snapshot.real_path(entry) == real for entry in allow)
         others = ""
         if named and stat is not None and stat.kind == "file":
-            allocated = snapshot.allocated_bytes(path, stat.size_bytes)
-            stat = stat._replace(allocated_bytes=allocated)
+            stat = stat._replace(allocated_bytes=snapshot.allocated_bytes(path, stat.size_bytes))
             others = self._other_user(real, stat)
         return DescribedFile(
             real=real,
