@@ -191,14 +191,12 @@ class TestOtherNamesOfAnImage:
         assert "is open" in refusal(HERE, str(image), files=[str(image)])
         assert "cannot be compared" in refusal(HERE, disks.attach(image))
 
-
-@pytest.mark.root
-def test_a_check_copies_no_file_of_a_lower_layer(disks: Disks) -> None:
-    """An overlay copies a whole file that is opened for writing."""
-    merged = disks.overlay()
-    disks.image().rename(disks.folder / "lower" / "file")
-    refusal(HERE, str(merged), files=[str(merged / "file")])
-    assert list((disks.folder / "upper").iterdir()) == []
+    def test_a_check_copies_no_file_of_a_lower_layer(self, disks: Disks) -> None:
+        """An overlay copies a whole file that is opened for writing."""
+        merged = disks.overlay()
+        disks.image().rename(disks.folder / "lower" / "file")
+        refusal(HERE, str(merged), files=[str(merged / "file")])
+        assert list((disks.folder / "upper").iterdir()) == []
 
 
 @pytest.mark.root
