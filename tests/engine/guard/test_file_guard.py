@@ -222,14 +222,6 @@ def test_space_is_checked_with_a_reserve() -> None:
     check_room(machine, "/data/new", needed_bytes=0)
 
 
-def test_space_is_that_of_the_filesystem(folder: Path) -> None:
-    """The room is looked up where the file will be, though its folders do not exist yet."""
-    there = str(folder / "not" / "yet" / "file")
-    check_room(HERE, there, needed_bytes=1)
-    with pytest.raises(RefusedError, match="needs 1024 TiB"):
-        check_room(HERE, there, needed_bytes=2**50)
-
-
 class TestInUse:
     """Files that the kernel uses."""
 
