@@ -88,15 +88,18 @@ def test_of_many_runs_few_have_a_line() -> None:
 
 
 def test_a_step_of_several_clients_is_one_line() -> None:
-    """With the sum and the range of their rates; what failed has a line of its own."""
+    """With the range of their rates, not the sum: they may have run one after the other."""
     lost, *runs = (run_of(f"001-a-r1-vm{n}").model_copy(update={"step": 1}) for n in range(4))
     events: list[Event | float] = [CampaignStarted(CAMPAIGN, (lost, *runs), {})]
     events += [RunStarted(run, 4.0) for run in (lost, *runs)]
     events += [RunEnded(lost, RunState.FAILED, "no")]
-    events += [RunEnded(run, RunState.FINISHED, rates=(200.0, 1e6)) for run in runs]
+    events += [
+        RunEnded(run, RunState.FINISHED, rates=(r, 1e6))
+        for run, r in zip(runs, (200.0, 90.0, 200.0), strict=True)
+    ]
     failed, last = plain(events)
     assert failed.startswith("[1/4] failed 001-a-r1-vm0 after 0s: no")
-    assert last.endswith("; step 1: 3 clients, 600 IOPS (200 to 200 each)")
+    assert last.endswith("; step 1: 3 clients, 90 to 200 IOPS each")
 
 
 def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:

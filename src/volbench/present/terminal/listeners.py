@@ -72,8 +72,10 @@ class PlainProgress:
         others = (tally.steps.get(run_id) for run_id in (*tally.active, *tally.waiting_s))
         if step in others or not (is_due or is_few):
             return None
-        iops, low, high = (format_count(of(rate for rate, _ in rates)) for of in (sum, min, max))
-        words = f"; step {event.run.step}: {len(rates)} clients, {iops} IOPS ({low} to {high} each)"
+        # No sum: that is known once the time is, in which all of them ran
+        low, high = (format_count(of(rate for rate, _ in rates)) for of in (min, max))
+        span = low if low == high else f"{low} to {high}"
+        words = f"; step {event.run.step}: {len(rates)} clients, {span} IOPS each"
         return (*line, (words, "")) if len(rates) > 1 else line
 
 
