@@ -180,6 +180,7 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     desk.prepare(extra=f"  vm9: {{address: {nobody}}}")
     too_few = ended(desk.run("--policy", "quorum:4"), status=4)
     assert "1 of 4 hosts cannot take part: vm9" in too_few
+    assert "quorum:9 of 4 clients" in ended(desk.run("--policy", "quorum:9"), status=2)
     assert not desk.out.exists()
     said = ended(desk.run("--policy", "quorum:3"), status=9)
     assert "left out: vm9: vm9 cannot be reached" in said

@@ -5,10 +5,8 @@ from pathlib import Path
 FILES = Path(__file__).with_name("files")
 
 USER = "bench"
-"""An ordinary user of every host, who may run anything by sudo without a password."""
-
 USER_ID = 4711
-"""Whose id this is."""
+"""An ordinary user of every host, who may run anything by sudo without a password."""
 
 NOBODY = "stranger"
 """An ordinary user who may log in, and whom sudo asks for a password."""

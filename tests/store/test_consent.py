@@ -8,7 +8,7 @@ import pytest
 
 from tests.finished_campaign import half_finished
 from volbench.errors import ArchiveError
-from volbench.store.archive import read_campaign
+from volbench.store.archive import hold_campaign, read_campaign
 from volbench.store.consent import create_signed_campaign, hold_copies, read_own_campaign
 
 WRITES = 2
@@ -98,12 +98,14 @@ def test_campaign_of_a_controller_killed_before_its_plan_is_planned_again(
     assert read_own_campaign(layout.root)[1].campaign == archive.campaign
     with pytest.raises(ArchiveError, match="is not empty") as of_a_campaign:
         create_signed_campaign(layout.root, archive)
+    with hold_campaign(layout), pytest.raises(ArchiveError, match="is not empty") as of_a_running:
+        create_signed_campaign(layout.root, archive)
     layout.campaign.unlink()
     (layout.runs / "001").mkdir()
     with pytest.raises(ArchiveError, match="is not empty") as of_other_files:
         create_signed_campaign(layout.root, archive)
-    offers = [caught.value.hint.count("resume") for caught in (of_a_campaign, of_other_files)]
-    assert offers == [1, 0]
+    caught = (of_a_campaign, of_a_running, of_other_files)
+    assert [each.value.hint.count("resume") for each in caught] == [1, 0, 0]
     create_signed_campaign(tmp_path / "outer", archive)
     with pytest.raises(ArchiveError, match=r"is within the campaign .*outer"):
         create_signed_campaign(tmp_path / "outer" / "runs" / "inner", archive)

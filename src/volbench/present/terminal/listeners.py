@@ -61,7 +61,7 @@ class PlainProgress:
             self._stream.flush()
 
     def _ended(self, event: RunEnded, line: Line) -> Line | None:
-        """Return the line of a run that did not finish, or of a step; of many steps, of a few."""
+        """Return the line of a failed run, or of a step, without a sum; of many steps, a few."""
         if event.state is not RunState.FINISHED:
             return line
         tally, step = self._tally, self._tally.steps.get(event.run.id)
@@ -72,10 +72,8 @@ class PlainProgress:
         others = (tally.steps.get(run_id) for run_id in (*tally.active, *tally.waiting_s))
         if step in others or not (is_due or is_few):
             return None
-        # No sum: that is known once the time is, in which all of them ran
         low, high = (format_count(of(rate for rate, _ in rates)) for of in (min, max))
-        span = low if low == high else f"{low} to {high}"
-        words = f"; step {event.run.step}: {len(rates)} clients, {span} IOPS each"
+        words = f"; step {event.run.step}: {len(rates)} clients, {low} to {high} IOPS each"
         return (*line, (words, "")) if len(rates) > 1 else line
 
 
