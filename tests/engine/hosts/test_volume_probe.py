@@ -155,6 +155,11 @@ class TestTarget:
             with pytest.raises(RefusedError, match=f"is {what}, which cannot be measured"):
                 find_volume(HERE, role="data", target=target)
 
+    def test_a_path_of_a_process_is_refused(self, tmp_path: Path) -> None:
+        """Fio is another process, in another folder."""
+        with pytest.raises(RefusedError, match="differs between processes"):
+            find_volume(HERE, role="data", target=f"/proc/self/root{tmp_path}")
+
     def test_a_missing_folder(self, tmp_path: Path) -> None:
         """A new file needs a folder that is there: fio would make it on the backing disk."""
         for target in (tmp_path / "none" / "file", tmp_path / "none" / "deeper" / "file"):

@@ -32,11 +32,7 @@ def is_nbd_uri(target: str) -> bool:
 
 
 def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
-    """Return the volume of a target; a block device is pinned by its identity.
-
-    Args:
-        target: a path or an NBD URI; the folder of a new file must exist.
-    """
+    """Return the volume of a path or an NBD URI; a block device is pinned by its identity."""
     return examine_targets(executor, {role: target})[role][0]
 
 
@@ -187,8 +183,10 @@ def check_not_among_devices(path: str, seen: DescribedVolume) -> None:
     """Check that a path other than a block device is not below /dev.
 
     For a mistyped device name, fio creates a file in memory and exits with 0. File systems mounted
-    below /dev, such as /dev/shm, are accepted.
+    below /dev, such as /dev/shm, are accepted. In /proc/self, fio would find files of its own.
     """
+    if path.startswith("/proc/"):
+        raise RefusedError(f"{path} differs between processes", hint=f"name it as {seen.real}")
     is_below = seen.real == _DEVICES or seen.real.startswith(f"{_DEVICES}/")
     if not is_below or seen.real_mount_point.startswith(f"{_DEVICES}/"):
         return
