@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator
 from itertools import product
 
+from tests.analyse.findings.conftest import Until, a_run
 from volbench.analyse.frames.design import design_of
+from volbench.analyse.frames.run_options import option_values
 from volbench.present.answer import answer
-from volbench.present.factor_words import constants_words
+from volbench.present.factor_words import cell_words, constants_words
 
 LATENCY_S = {"local": 90e-6, "premium": 900e-6, "standard": 1500e-6}
 LIMIT_IOPS = {"local": 40_000.0, "premium": 5_000.0, "standard": 2_000.0}
@@ -129,6 +131,16 @@ def test_versions_of_fio_that_differ_between_hosts_are_told() -> None:
     """Where hosts are compared, they are what all results have in common."""
     rows = [row(iops=1.0, host=f"vm{n}", fio_version=f"fio-3.{30 + n}") for n in range(3)]
     assert constants_words(design_of(rows)).endswith(", fio 3.30 and fio 3.31 and fio 3.32")
+
+
+def test_a_run_until_steady_has_no_runtime() -> None:
+    """Its runtime is a deadline: 60 s a run would be false, and so would IOPS by runtime."""
+    run = a_run({"runtime": "60s"}, until=Until())
+    values = [option_values(each, "a", ["runtime"]) for each in (run, a_run({"runtime": "12s"}))]
+    design = design_of([row(iops=1.0) | each for each in values])
+    words = [cell_words(design, cell).rpartition(", ")[2] for cell in design.cells]
+    assert words == ["until steady", "12 s a run"]
+    assert ", until steady" in constants_words(design_of(design.rows[:1]))
 
 
 def test_a_sweep_has_one_sentence_with_its_knee() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from volbench.analyse.frames.design import WORKLOAD, Cell, Design
+from volbench.analyse.frames.run_options import UNTIL_STEADY
 from volbench.analyse.frames.workload_words import (
     factor_name,
     factor_text,
@@ -41,7 +42,8 @@ def value_words(column: str, value: object) -> str:
     text = shown_value(column, value)
     if value is None or column not in {"volume", "fio_version", "campaign", "runtime"}:
         return printable(factor_text(column, value))
-    return f"{_SECONDS.sub(' s', text)} a run" if column == "runtime" else text
+    is_time = column == "runtime" and value != UNTIL_STEADY
+    return f"{_SECONDS.sub(' s', text)} a run" if is_time else text
 
 
 def short_values(column: str, values: Sequence[object]) -> dict[object, str]:
@@ -123,6 +125,8 @@ def constants_words(design: Design) -> str:
 
 def _end_early(design: Design) -> bool:
     """Return whether a run ended before its runtime, such as at the end of its size."""
+    if design.constants["runtime"] == UNTIL_STEADY:
+        return False
     least_s = _EARLY * parse_duration(str(design.constants["runtime"]))
     return any(isinstance(s := row.get("runtime_s"), float) and s < least_s for row in design.rows)
 

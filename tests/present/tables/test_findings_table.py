@@ -48,13 +48,14 @@ def test_equal_findings_are_reported_once() -> None:
 
 
 def test_long_lists_of_findings_end_with_a_count_and_a_command() -> None:
-    """Six entries are all listed, not five "and 1 more"; of seven, two are left to a command."""
-    rows = [finding(message=f"Message {number}.") for number in range(7)]
-    assert "Message 5." in shown(*rows[:6])
-    assert "more" not in shown(*rows[:6])
+    """Five sentences are listed, one of those that differ in numbers alone; of notes one."""
+    rows = [finding(message=f"Message {letter} of {n}.") for letter in "abcdefg" for n in (1, 2)]
     text = findings_text(rows, runs=9, paths="'of today'")
-    assert "Message 5." not in text
-    assert "and 2 more like these: volbench check --rule stall 'of today'\n" in text
+    assert [word for word in "abcdefg" if f"Message {word} of 1." in text] == [*"abcde"]
+    assert "of 2." not in text
+    assert "and 9 more like these: volbench check --rule stall 'of today'\n" in text
+    assert findings_text(rows, runs=9, detail="whole").count("Message") == 14
+    assert shown(*(row | {"severity": "note"} for row in rows)).count("Message") == 1
 
 
 def test_findings_with_one_cause_are_one_group() -> None:
@@ -73,7 +74,7 @@ def test_the_most_severe_rule_comes_first() -> None:
     severities = (("a", "note"), ("b", "warning"), ("c", "note"), ("c", "invalid"))
     rows = [finding(rule=rule, severity=severity) for rule, severity in severities]
     assert list(by_rule(rows)) == ["c", "b", "a"]
-    expected = {Severity.INVALID: 1, Severity.WARNING: 1, Severity.NOTE: 2}
+    expected = {Severity.INVALID: 1, Severity.WARNING: 1, Severity.NOTE: 1}
     assert count_severities(rows) == expected
 
 
@@ -86,8 +87,9 @@ def test_time_direction_and_one_of_several_campaigns_are_reported() -> None:
 
 
 def test_results_show_how_many_findings_there_are() -> None:
-    """A column beside the status, with a mark for an invalid number; notes don't count."""
+    """A rule counts once for a run, as in all sums; notes don't, and invalid numbers are marked."""
     rows = [finding(), finding(severity="invalid"), finding(severity="note"), finding("002-b-r1")]
+    rows += [finding(rule="host-noise", direction=direction) for direction in ("read", "write")]
     marks = warning_marks(rows)
     assert marks == {"001-a-r1": "2!", "002-b-r1": "1"}
     text = printed(summary_table(summary(), warnings=marks))

@@ -75,15 +75,6 @@ def test_a_percentile_in_the_last_bin_is_a_lower_bound() -> None:
     assert "> 17.1 s" in printed(summary_table(rows))
 
 
-def test_a_narrow_table_keeps_what_was_asked_for() -> None:
-    """Block size and queue depth stay at 80 columns."""
-    [known] = summary(rw="randread", direction="read", block_bytes=4096, iops=30_300.0)
-    known = {**known, "bw_bytes_per_s": 124e6, "lat_mean_s": 0.0005, "lat_p99_s": 0.0056}
-    rows = [{**known, "job": f"randread-4k-qd{n}", "iodepth": n, "repeat": n} for n in (1, 16)]
-    heading = render_table(summary_table(rows), "table", width=80).splitlines()[0]
-    assert {"bs", "iodepth", "IOPS"} <= set(heading.split())
-
-
 def test_the_status_of_an_interrupted_run_is_never_hidden() -> None:
     """However long the names are; its IOPS are beside it."""
     rows = [
@@ -109,16 +100,12 @@ def test_a_reason_of_many_runs_is_shown_once() -> None:
     assert "000-b and 342 more failed: No such device" in text
     assert "500-b interrupted: No such device" in text
     assert text.count("No such device") == 2
-    runs = printed(summary_table(summary(), states={"1-b": RunNote(RunState.FAILED, "one\ntwo")}))
-    assert all(words in runs for words in ("1-b", "failed", "one", "two"))
-
-
-def test_many_reasons_are_left_to_the_table_of_runs() -> None:
-    """Where every run has a reason of its own, the first few are shown, and where the rest are."""
-    states = {f"{n:03}-b": RunNote(RunState.FAILED, f"reason {n}") for n in range(9)}
-    text = "\n".join(state_notes(summary(), states))
+    many = {f"{n:03}-b": RunNote(RunState.FAILED, f"reason {n}") for n in range(9)}
+    text = "\n".join(state_notes(summary(), many))
     assert text.count("failed: reason") == 6
     assert "3 more runs did not finish: see volbench show --runs" in text
+    runs = printed(summary_table(summary(), states={"1-b": RunNote(RunState.FAILED, "one\ntwo")}))
+    assert all(words in runs for words in ("1-b", "failed", "one", "two"))
 
 
 def test_run_without_results_has_its_host_and_job() -> None:
@@ -198,27 +185,22 @@ def test_facts_are_shown_in_plain_english(
     assert facts_text(facts) == reported
 
 
-def test_repeats_of_an_aggregate_have_rows_of_their_own() -> None:
-    """Their rows differ in nothing but their number, which a single repeat does not need."""
-    rows = [
-        {"campaign": "c", "profile": "p", "job": "w", "direction": "write", "repeat": repeat}
-        for repeat in (1, 2)
-    ]
-    columns = [column.name for column in used_columns(aggregate_table(rows))]
-    assert columns[:3] == ["repeat", "job", "direction"]
-    columns = [column.name for column in used_columns(aggregate_table(rows[:1]))]
-    assert columns[:2] == ["job", "direction"]
-
-
-def test_classes_in_an_aggregate_are_told_apart() -> None:
-    """Classes take turns in a step, so that the class alone distinguishes their rows."""
-    rows = [
-        {"job": "w", "direction": "write", "label_storage_class": name, "label_zone": "z"}
-        for name in ("fast", "slow")
-    ]
-    columns = [column.name for column in used_columns(aggregate_table(rows))]
-    assert columns[:3] == ["label_storage_class", "job", "direction"]
-    assert "label_zone" not in columns
+@pytest.mark.parametrize(
+    ("steps", "identity"),
+    [
+        ([{"repeat": 1}, {"repeat": 2}], ["repeat"]),
+        ([{"repeat": 1}], []),
+        ([{"label_storage_class": name, "label_zone": "z"} for name in "ab"], ["storage_class"]),
+    ],
+)
+def test_rows_of_an_aggregate_are_told_apart(
+    steps: list[dict[str, object]], identity: list[str]
+) -> None:
+    """By the number of the repeat or the class, if they differ in it; not by a label of all."""
+    rows = [{"campaign": "c", "profile": "p", "job": "w", "direction": "write"} | s for s in steps]
+    names = [column.name.removeprefix("label_") for column in used_columns(aggregate_table(rows))]
+    assert names[: len(identity) + 2] == [*identity, "job", "direction"]
+    assert "zone" not in names
 
 
 def test_an_aggregate_says_why_sums_are_missing() -> None:

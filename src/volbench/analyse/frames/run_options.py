@@ -14,6 +14,7 @@ from volbench.model.frames.metadata import option_matters, option_value
 from volbench.units import natural_order
 
 WITHIN = "_within"  # Column of the bounds on latencies in whose search a run is a trial
+UNTIL_STEADY = "until steady"  # Runtime of a run that ends when it is steady
 BESIDE = "_beside"  # Column of what `beside` returns
 _MEMBERS = "_members"  # Column of the runs of a sum
 # Columns of the first process that name the sum of several
@@ -49,6 +50,8 @@ def option_values(run: Run, group: str, names: Sequence[str]) -> dict[str, objec
         name: option_value(name, given.get(name)) if run.has_default(section, name) else None
         for name in names
     }
+    if run.until is not None and "runtime" in values:  # which is only its deadline
+        values["runtime"] = UNTIL_STEADY
     return {**values, WITHIN: run.within} if run.within else values
 
 

@@ -95,17 +95,13 @@ def _check_choice(kind: Kind[Any], options: Options) -> None:
         )
 
 
-def _compared(kind: Kind[Any], frames: Frames, options: Options) -> str:
-    by = "".join(options.choice.by[:1])
-    return by or compared_of(frames["summary"], is_by_design=kind.across == ())
-
-
 def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) -> Plot | str:
     """Return the description of a chart, or why there is nothing to show."""
     frames = drawable(kind, {name: every[name] for name in {*ALWAYS_READ, *kind.frame_names}})
     sentences: tuple[str, ...] = ()
     if not kind.is_over_design:
-        compared = _compared(kind, every, options)
+        compared = "".join(options.choice.by[:1])
+        compared = compared or compared_of(every["summary"], is_by_design=kind.across == ())
         without = None if kind.across is None else [*filter(None, [compared]), *kind.across]
         frames, sentences = fit(coloured(frames, compared), kind.room, without)
     data = _read_rows(kind, frames, options)

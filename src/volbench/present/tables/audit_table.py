@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
     }
     columns = (
         *(
-            Column[Delivery](name, partial(_identity, name), priority=IDENTITY)
+            Column[Delivery](name, attrgetter(name), priority=IDENTITY)
             for name, differs in several.items()
             if differs
         ),
@@ -40,10 +40,6 @@ def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
         Column[Delivery]("bottleneck", _bottleneck, priority=4, is_folded=True),
     )
     return Table("audit", columns, found, record=_record)
-
-
-def _identity(name: str, delivery: Delivery) -> str:
-    return str(getattr(delivery, name))
 
 
 def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[str]:

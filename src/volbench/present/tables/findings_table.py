@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import click
@@ -35,14 +36,21 @@ _CAUSES: Mapping[str, Sequence[str]] = {
     "too-short": ("ended-early",),
     "empty-logs": ("ended-early",),
 }
+_NUMBER = re.compile(r"\d[\w.,]*")
 _PIPE_WIDTH = 100
 _SHOWN_RUNS = 4
 _SHOWN_FINDINGS = 5  # Distinct findings of a rule that are listed before the others are counted
 
 
 def count_severities(rows: Sequence[Row]) -> dict[Severity, int]:
-    """Return the number of findings of each severity, the most severe first."""
-    return {severity: sum(row["severity"] == severity.value for row in rows) for severity in _WORDS}
+    """Return how often a rule warned of a run, by its most severe finding, the severest first."""
+    worst = {
+        (row.get("campaign"), row["run"], row["rule"]): severity
+        for severity in reversed(_WORDS)
+        for row in rows
+        if row["severity"] == severity.value
+    }
+    return {severity: [*worst.values()].count(severity) for severity in _WORDS}
 
 
 def counted(counts: Mapping[Severity, int]) -> str:
@@ -53,14 +61,15 @@ def counted(counts: Mapping[Severity, int]) -> str:
 
 
 def warning_marks(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the number of data-quality warnings of each run, with ``!`` if it is invalid.
+    """Return how many rules warn of each run, with ``!`` if it is invalid.
 
     Notes are not counted, and runs without warnings are left out.
     """
     heavy = [row for row in rows if row["severity"] != Severity.NOTE.value]
     return {
-        run: f"{len(warnings)}{'!' if count_severities(warnings)[Severity.INVALID] else ''}"
+        run: f"{sum(counts.values())}{'!' if counts[Severity.INVALID] else ''}"
         for (_, run), warnings in _by_run(heavy).items()
+        for counts in [count_severities(warnings)]
     }
 
 
@@ -140,11 +149,13 @@ def findings_text(
             lines.append(name + said[0].removeprefix(rule) + (" ..." if said[1:] else ""))
             continue
         lines.append(f"{name}  {counts}")
-        entries = _entries(group, with_campaign=several, width=width, colour=colour)
-        more = len(entries) - _SHOWN_FINDINGS if detail == "brief" else 0
-        more = more if more > 1 else 0
-        lines += [line for entry in entries[: len(entries) - more] for line in entry]
-        if more:
+        alike = _alike(group, is_brief=detail == "brief")
+        is_note = all(row["severity"] == Severity.NOTE.value for row in group)
+        shown = alike[: 1 if is_note else _SHOWN_FINDINGS] if detail == "brief" else alike
+        for rows_alike in shown:
+            lines += _entry(rows_alike, with_campaign=several, width=width, colour=colour)
+        messages = {(text(row, "severity"), when(row), row["message"]) for row in group}
+        if more := len(messages) - len(shown):
             lines.append(f"  and {more:,} more like these: volbench check --rule {rule} {paths}")
         if rule in caused:
             lines += _paragraph("  also ", _effects(caused[rule], paths), width=width)
@@ -189,27 +200,28 @@ def _effects(rows: Sequence[Row], paths: str) -> str:
     return f"{named} in the same runs: volbench check {options} {paths}"
 
 
-def _entries(
-    group: Sequence[Row], *, with_campaign: bool, width: int, colour: bool
-) -> list[list[str]]:
-    """Return the distinct findings of a rule, the most severe first: runs and message, in lines."""
-    equal: dict[tuple[str, str, str], list[str]] = {}
-    for row in group:
-        run = text(row, "run")
-        if with_campaign:
-            run = f"{text(row, 'campaign')}/{run}"
-        equal.setdefault((text(row, "severity"), when(row), text(row, "message")), []).append(run)
+def _alike(group: Sequence[Row], *, is_brief: bool) -> list[list[Row]]:
+    """Return the findings of a rule by their sentence, in brief without its numbers."""
     order = [severity.value for severity in _WORDS]
-    entries = []
-    for (severity, part, message), names in sorted(
-        equal.items(), key=lambda entry: order.index(entry[0][0])
-    ):
-        label = click.style(severity, fg=STYLES[Severity(severity)]) if colour else severity
-        first, *others = wrap(_shorten(names), width - len(severity) - 4)
-        indent = " " * (len(severity) + 4)
-        paragraph = _paragraph("    ", f"{part}: {message}" if part else message, width=width)
-        entries.append([f"  {label}  {first}", *(indent + line for line in others), *paragraph])
-    return entries
+    alike: dict[tuple[object, ...], list[Row]] = {}
+    for row in group:
+        words: tuple[str, ...] = (when(row), text(row, "message"))
+        words = tuple(_NUMBER.sub("", word) for word in words) if is_brief else words
+        alike.setdefault((order.index(text(row, "severity")), *words), []).append(row)
+    return [alike[key] for key in sorted(alike, key=lambda key: (key[0], -len(alike[key])))]
+
+
+def _entry(rows: Sequence[Row], *, with_campaign: bool, width: int, colour: bool) -> Iterator[str]:
+    """Yield the lines of findings that are alike: the message of the first, and its runs."""
+    severity, part, message = text(rows[0], "severity"), when(rows[0]), text(rows[0], "message")
+    same = [row for row in rows if (when(row), text(row, "message")) == (part, message)]
+    columns = ("campaign", "run") if with_campaign else ("run",)
+    names = ["/".join(text(row, column) for column in columns) for row in same]
+    label = click.style(severity, fg=STYLES[Severity(severity)]) if colour else severity
+    first, *others = wrap(_shorten(names), width - len(severity) - 4)
+    yield f"  {label}  {first}"
+    yield from (" " * (len(severity) + 4) + line for line in others)
+    yield from _paragraph("    ", f"{part}: {message}" if part else message, width=width)
 
 
 def _paragraph(label: str, message: str, *, width: int) -> list[str]:

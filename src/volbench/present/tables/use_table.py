@@ -19,7 +19,10 @@ from volbench.units import (
     format_rate,
 )
 
-NOTES = ("Means while fio did I/O.",)
+_NOTE = "Means while fio did I/O."
+_SHORT = (
+    "Runs shorter than a device sample have no rates: --set device_sample=100ms samples more often."
+)
 # Less than this in memory is background noise of the host, whose log files are dirty at any time.
 # Noticed by: tests/present/tables/test_use_table.py
 _NOISE_BYTES = 1e6
@@ -54,7 +57,8 @@ def use_table(rows: Sequence[Row]) -> Table[Row]:
     def record(row: Row) -> Row:
         return {key: value for key, value in row.items() if key != "name"}
 
-    return Table("use", [job, *use_columns(rows)], named, record=record, notes=NOTES)
+    short = () if all(_BW(row) != MISSING for row in rows) else (_SHORT,)
+    return Table("use", [job, *use_columns(rows)], named, record=record, notes=(_NOTE, *short))
 
 
 def _rate(column: str, share: str, format_value: Callable[[float], str], row: Row) -> str:

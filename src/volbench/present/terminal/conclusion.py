@@ -91,7 +91,9 @@ def closing(rows: Sequence[Row], findings: Sequence[Row], folder: Path) -> list[
     )
     count = f"{len({finding['run'] for finding in first})} of {len(runs)} runs"
     sentence = text(first[0], "message").partition(". ")[0].removesuffix(".")
-    more = f" Warnings of {counted_noun(len(kinds) - 1, 'more kind')}." if len(kinds) > 1 else ""
+    others = sum(len({each["run"] for each in kind}) for kind in kinds.values())
+    others -= len({each["run"] for each in first})
+    more = f" And {counted_noun(others, 'more warning')}." if others else ""
     advice = f" What to do: {text(first[0], 'advice')}" if is_invalid else ""
     kind = "Invalid" if is_invalid else "Warning"
     words = f"{kind} ({count}, {rule}): {sentence}.{more}{advice}"

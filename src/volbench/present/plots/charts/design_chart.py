@@ -554,11 +554,6 @@ def _grid(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Pan
     return made
 
 
-def _chart_and_table(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
-    draw = _line_panels if _has_lines(drawing) else _bars
-    return draw(drawing, metric, points)
-
-
 def _with_table(plot: Plot, drawing: Drawing) -> Plot:
     """Return a plot with its numbers below: a row for each panel, colour and response."""
     layout = drawing.layout
@@ -636,5 +631,7 @@ _PAINTERS: Mapping[str, Callable[[Drawing, Metric, Sequence[Point]], list[Panel]
     "bars": _bars,
     "grid": _grid,
     "towers": _grid,
-    "table": _chart_and_table,
+    "table": lambda drawing, *rest: (_line_panels if _has_lines(drawing) else _bars)(
+        drawing, *rest
+    ),
 }

@@ -198,10 +198,11 @@ def _heading(curve: Curve) -> str:
 
 
 def _numbers(curve: Curve) -> str:
+    is_slow = curve.penalty >= MIN_PENALTY
     parts = [
         f"cold {format_count(curve.cold_iops)}",
         f"warm {format_count(curve.warm_iops)} IOPS",
-        _penalty(curve),
+        f"penalty {100 * curve.penalty:.3g} %" if is_slow else "no penalty for fresh blocks",
     ]
     near = "" if curve.to_90_s is None else format_duration(curve.to_90_s)
     steady = "" if curve.to_steady_s is None else format_duration(curve.to_steady_s)
@@ -224,12 +225,6 @@ def _numbers(curve: Curve) -> str:
         intervals = "1 interval" if left_out == 1 else f"{left_out} intervals"
         parts.append(f"{intervals} omitted: not all jobs were running")
     return ", ".join(parts)
-
-
-def _penalty(curve: Curve) -> str:
-    if curve.penalty < MIN_PENALTY:
-        return "no penalty for fresh blocks"
-    return f"penalty {100 * curve.penalty:.3g} %"
 
 
 def _pass(fill: Fill, summary: pd.DataFrame) -> Panel:
