@@ -152,7 +152,7 @@ def test_placeholders_of_other_folders_stay() -> None:
 
 
 def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:
-    """Runs of the plan that were never started are left to do; JSON keeps the state's name."""
+    """Runs of the plan that were never started have a column; JSON keeps the state's name."""
     layout = half_finished(tmp_path / "c")
     done = call("status", layout.root)
     heading, _, row, *_ = done.stdout.splitlines()
@@ -161,6 +161,6 @@ def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:
     assert f"to continue it: volbench resume {layout.root}" in done.stderr
     (listed,) = json.loads(call("status", tmp_path, "--json").stdout)
     assert listed["answer"].startswith("interrupted, 1 of 2 runs left: ")
-    assert heading.split("  ")[-1].strip() == "left to do"
+    assert heading.split("  ")[-1].strip() == "not started"
     assert row.split()[-1] == "1"
     assert '"planned": 1' in call("status", layout.root, "--json").stdout

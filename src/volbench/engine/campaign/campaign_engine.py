@@ -43,6 +43,7 @@ from volbench.execute.scheduler import on_each, side_by_side
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, Run, RunState
+from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
 from volbench.store.consent import hold_copies, seal_of
@@ -316,10 +317,12 @@ def _conclude(context: CampaignContext) -> None:
     campaign, end = context.campaign, _report_end(context)
     if context.settings.settle_only:
         return
-    root, runs = context.layout.root, counted_noun(len(campaign.runs), "run")
-    if context.stop.requested and end.left:
+    root = context.layout.root
+    if context.stop.requested and end.left:  # what prepares a new file is done again
+        measured = {run.id for run in campaign.runs if run.phase is Phase.MEASURED}
         raise StoppedError(
-            f"stopped: {len(end.finished)} of {runs} finished and kept",
+            f"stopped: {len(measured.intersection(end.finished))} of"
+            f" {counted_noun(len(measured), 'measured run')} finished and kept",
             hint=f"continue with: volbench resume {quoted(root)}",
         )
     check_finished(end, root, campaign)

@@ -158,7 +158,7 @@ STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
     Column("host", lambda row: row.host, priority=IDENTITY),
     Column("client", lambda row: str(row.client or ""), priority=IDENTITY, is_optional=True),
     _state_column(RunState.FINISHED, priority=1, is_optional=False),
-    _state_column(RunState.PLANNED, priority=1, is_optional=False, header="left to do"),
+    _state_column(RunState.PLANNED, priority=1, is_optional=False, header="not started"),
     _state_column(RunState.FAILED, priority=1),
     _state_column(RunState.INTERRUPTED, priority=2),
     _state_column(RunState.LOST, priority=2),
