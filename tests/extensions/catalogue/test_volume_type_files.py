@@ -9,8 +9,10 @@ from ruamel.yaml import YAML
 
 from tests.extensions.catalogue.typed_limits import limits_of
 from volbench.errors import InputError
+from volbench.extensions.catalogue.volume_type import evaluate
 from volbench.extensions.catalogue.volume_types import TypesFile, catalogue, parse_types, read_types
 from volbench.model.document.document_model import document_schema
+from volbench.model.profile.profile_settings import VolumeOfType
 
 GOOD = """\
 provider: lab
@@ -85,7 +87,10 @@ def test_the_documented_file_is_valid() -> None:
     """What the reference page shows of a file of types can be read."""
     page = Path(__file__).parents[3] / "docs/reference/volume-types.md"
     (shown,) = re.findall(r"```yaml\n(provider:.*?)```", page.read_text("utf-8"), re.DOTALL)
-    assert list(parse_types(shown, path="shown.yaml")) == ["lab/fast"]
+    types = parse_types(shown, path="shown.yaml")
+    assert list(types) == ["lab/fast"]
+    limits = evaluate(types["lab/fast"], VolumeOfType(type="lab/fast", size_bytes=100 << 30))
+    assert (limits.iops, limits.bandwidth_bytes_per_s) == (700, 100e6)
 
 
 @pytest.mark.parametrize(

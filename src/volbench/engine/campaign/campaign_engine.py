@@ -319,10 +319,9 @@ def _conclude(context: CampaignContext) -> None:
         return
     root = context.layout.root
     if context.stop.requested and end.left:  # what prepares a new file is done again
-        measured = {run.id for run in campaign.runs if run.phase is Phase.MEASURED}
+        runs = [run.id in end.finished for run in campaign.runs if run.phase is Phase.MEASURED]
         raise StoppedError(
-            f"stopped: {len(measured.intersection(end.finished))} of"
-            f" {counted_noun(len(measured), 'measured run')} finished and kept",
+            f"stopped: {sum(runs)} of {counted_noun(len(runs), 'measured run')} finished and kept",
             hint=f"continue with: volbench resume {quoted(root)}",
         )
     check_finished(end, root, campaign)

@@ -37,7 +37,8 @@ class DepthJudge(ResultsJudge):
         ladder = next((jobs for jobs in self._campaign.ladders if run.job in jobs), ())
         if not ladder or (run.repeat == 1 and run.job in ladder[:MIN_DEPTHS]):
             return None
-        clients = [self._levels(ladder, client) for client in self._clients()]
+        names = dict.fromkeys((run.host, run.client) for run in self._campaign.runs)
+        clients = [self._levels(ladder, client) for client in names]
         if run.repeat > 1:
             is_deep_enough = any(
                 levels.get(run.job, 0.0) >= (1 - MAX_SAME_DISTANCE) * max(levels.values())
@@ -48,9 +49,6 @@ class DepthJudge(ResultsJudge):
             return None if is_deep_enough else Decision(True, words, frozenset({run.job}))
         words = _needless(ladder[: ladder.index(run.job)], clients)
         return Decision(True, words, frozenset({run.job})) if words else None
-
-    def _clients(self) -> list[tuple[str, int]]:
-        return list(dict.fromkeys((run.host, run.client) for run in self._campaign.runs))
 
     def _levels(self, ladder: Sequence[str], client: tuple[str, int]) -> Mapping[str, float]:
         """Return the mean IOPS of the finished runs of each job on one client."""

@@ -426,14 +426,14 @@ def _runs_text(offer: Offer) -> str:
     return f"{offer.runs} ({marks})" if marks else str(offer.runs)
 
 
-def _workload_text(offer: Offer) -> str:
-    return offer.workload + (f", as asked ({offer.asked})" if offer.asked else "")
-
-
 OFFER_COLUMNS: tuple[Column[Offer], ...] = (
     _amount_column("rank", "", 1, lambda o: MISSING if o.rank is None else str(o.rank)),
     Column("name", lambda o: o.name + _front_mark(o), header="configuration", priority=IDENTITY),
-    Column("workload", _workload_text, priority=IDENTITY),
+    Column(
+        "workload",
+        lambda o: o.workload + (f", as asked ({o.asked})" if o.asked else ""),
+        priority=IDENTITY,
+    ),
     Column("family", lambda o: o.family, priority=6, is_optional=True),
     _amount_column("monthly", "month", 2, lambda o: _range_text(o.monthly)),
     _amount_column("iops", "", 2, lambda o: interval_text(o.iops, format_count)),

@@ -171,12 +171,12 @@ def evaluate(kind: VolumeType, volume: VolumeOfType, *, writes: bool | None = No
             lower limit applies.
     """
     tier = _tier(kind, volume.size_bytes)
-    size_bytes = volume.size_bytes or tier.size_bytes
-    _check_size(kind, tier, size_bytes)
-    sized = _SizedVolume(tier, size_bytes)
-    sized.iops = _provisioned(sized, "iops", volume.iops)
+    sized = _SizedVolume(tier, volume.size_bytes or tier.size_bytes)
+    _check_size(kind, tier, sized.size_bytes)
+    bought = _provisioned(sized, "iops", volume.iops)
+    sized.iops = bought or sized.lowest(tier.iops)
     sized.bandwidth = _provisioned(sized, "bandwidth", volume.bandwidth_bytes_per_s)
-    iops = _sustained(sized, "iops", provisioned=sized.iops, writes=writes)
+    iops = _sustained(sized, "iops", provisioned=bought, writes=writes)
     bandwidth = _sustained(sized, "bandwidth", provisioned=sized.bandwidth, writes=writes)
     return Limits(
         name=kind.name,
