@@ -42,8 +42,11 @@ def resume_in_background(layout: Layout, request: ResumeRequest) -> None:
     while not is_held(layout) and time.monotonic() < until_s:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended and status:
+            lines = layout.controller_log.read_text(encoding="utf-8", errors="replace").splitlines()
+            errors = [line for line in lines if line.startswith("volbench: ")]
             raise CampaignError(
-                f"the controller of {layout.root} ended immediately: {_last_error(layout)}",
+                f"the controller of {layout.root} ended immediately:"
+                f" {errors[-1] if errors else 'see its log'}",
                 hint=f"see {layout.controller_log}",
             )
         if ended:
@@ -60,8 +63,3 @@ def resume_in_background(layout: Layout, request: ResumeRequest) -> None:
 def read_request() -> ResumeRequest:
     """Return the request that `resume_in_background` wrote to standard input."""
     return _REQUEST.validate_json(sys.stdin.buffer.read())
-
-
-def _last_error(layout: Layout) -> str:
-    lines = layout.controller_log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return next((line for line in reversed(lines) if line.startswith("volbench: ")), "see its log")

@@ -204,19 +204,22 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.engine.hosts.host_facts import fio_path
     from volbench.execute.local import LocalExecutor
+    from volbench.plan.expansion.expand import missing_size
     from volbench.plan.profile.profile_document import profile_warnings
 
     executor = LocalExecutor()
     fio = fio_path(executor)
     for name in files:
         (profile,) = load_profiles(executor, [name], allow_exec=allow_exec)
+        # The targets of the profile may be missing here: every role is this folder.
+        plan = plan_profile(profile.model_copy(update={"volumes": {}}))
         if fio:
-            # The targets of the profile may be missing here: every role is this folder.
-            plan = plan_profile(profile.model_copy(update={"volumes": {}}))
             check_job_files(this_machine(fio=fio), plan.runs)
         for warning in profile_warnings(profile):
             click.echo(f"{name}: warning: {warning}", err=True)
-        click.echo(f"{name}: profile {profile.name} is valid, jobs: {len(profile.jobs)}")
+        needs = "; a directory or a new file needs --set size=1g"
+        more = needs if any(map(missing_size, plan.runs)) else ""
+        click.echo(f"{name}: profile {profile.name} is valid, jobs: {len(profile.jobs)}{more}")
 
 
 @profile.command(

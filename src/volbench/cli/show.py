@@ -63,11 +63,17 @@ def show(
     elif use:
         _show_use(opened, table_output)
     elif processes:
-        _show_processes(opened, table_output)
+        from volbench.present.tables.processes_table import processes_table
+
+        table_output.write(processes_table(opened.frame("processes")))
     elif by_run:
-        _show_runs(opened, table_output)
+        from volbench.present.tables.results_table import runs_table
+
+        table_output.write(runs_table(opened, _selected(opened)))
     elif design:
-        _show_design(opened, table_output)
+        from volbench.present.tables.design_table import design_table
+
+        table_output.write(design_table(opened.design))
     else:
         _show_results(opened, table_output, by=by)
 
@@ -108,18 +114,6 @@ def _selected(opened: Dataset) -> dict[str, RunNote]:
     return {run: note for run, note in opened.runs.items() if run in runs}
 
 
-def _show_runs(opened: Dataset, table_output: TableOutput) -> None:
-    from volbench.present.tables.results_table import runs_table
-
-    table_output.write(runs_table(opened, _selected(opened)))
-
-
-def _show_design(opened: Dataset, table_output: TableOutput) -> None:
-    from volbench.present.tables.design_table import design_table
-
-    table_output.write(design_table(opened.design))
-
-
 def _show_rounds(opened: Dataset, table_output: TableOutput) -> None:
     from volbench.present.tables.rounds_table import rounds_tables
 
@@ -147,9 +141,3 @@ def _show_use(opened: Dataset, table_output: TableOutput) -> None:
             hint="volbench run samples them; the first lines of its output say why it did not",
         )
     table_output.write(use_table(rows))
-
-
-def _show_processes(opened: Dataset, table_output: TableOutput) -> None:
-    from volbench.present.tables.processes_table import processes_table
-
-    table_output.write(processes_table(opened.frame("processes")))

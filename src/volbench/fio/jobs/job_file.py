@@ -318,7 +318,11 @@ class _Importer:
             if len(sections) > 1
             and name != "wait_for"
             and all(section.options.get(name) == value for section in sections)
-            and not any(_order_counts(name, section.options) for section in sections)
+            and not any(
+                name in family and len(family & section.options.keys()) > 1
+                for section in sections
+                for family in _ORDERED
+            )
         }
         jobs = _distinct([self._job(group, common, roles) for group in groups])
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).stem).strip("-") or "imported"
@@ -457,7 +461,3 @@ def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
         taken.add(name)
         renamed.append(job.model_copy(update={"name": name}))
     return tuple(renamed)
-
-
-def _order_counts(name: str, options: dict[str, str]) -> bool:
-    return any(name in family and len(family & options.keys()) > 1 for family in _ORDERED)

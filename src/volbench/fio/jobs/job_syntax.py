@@ -53,7 +53,9 @@ def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRe
         hint = "write the result"
         raise InputError("arithmetic is not supported by many builds of fio", hint=hint)
     value = _fio_value(option, text, kb_base)
-    return AsRead(value, "" if _is_plain(option, text, value) else _surprise(option, text, value))
+    unit = " us" if option.kind is OptionKind.MICROSECONDS else ""
+    surprise = f"fio reads {option.name}={text} as {value}{unit}"
+    return AsRead(value, "" if _is_plain(option, text, value) else surprise)
 
 
 def _is_plain(option: Option, text: str, value: str) -> bool:
@@ -63,11 +65,6 @@ def _is_plain(option: Option, text: str, value: str) -> bool:
         return canonical(option, text) == value
     except InputError:
         return False
-
-
-def _surprise(option: Option, text: str, value: str) -> str:
-    unit = " us" if option.kind is OptionKind.MICROSECONDS else ""
-    return f"fio reads {option.name}={text} as {value}{unit}"
 
 
 def _fio_value(option: Option, text: str, kb_base: int) -> str:

@@ -78,9 +78,10 @@ def problems_of(
     heard = stderr.splitlines()  # fio prints some messages to both of its outputs
     printed = [] if output is None else output.diagnostics.splitlines()
     messages = "\n".join([*heard, *(line for line in printed if line not in heard)])
+    failures = [line.strip()[:300] for line in messages.splitlines() if _FAILURES.search(line)]
     problems = [
         *_of_status(exit_status, messages, interrupted=interrupted),
-        *(f"fio reported: {line}" for line in _folded(_failures(messages), "lines")),
+        *(f"fio reported: {line}" for line in _folded(failures, "lines")),
     ]
     if output is None:
         problems.append("fio produced no result.")
@@ -114,10 +115,6 @@ def _of_status(exit_status: int, messages: str, *, interrupted: bool) -> Iterato
             yield f"fio was interrupted (exit status 128){_quoted(messages)}."
     elif exit_status != 0:
         yield f"fio ended with exit status {exit_status}{_quoted(messages)}."
-
-
-def _failures(messages: str) -> list[str]:
-    return [line.strip()[:300] for line in messages.splitlines() if _FAILURES.search(line)]
 
 
 def _quoted(messages: str) -> str:

@@ -152,19 +152,16 @@ def find_measure(name: str, columns: Collection[str]) -> Measure:
     if column in _MORE_IS_BETTER:
         return Measure(name, column, more_is_better=True)
     if column.startswith(_LATENCIES):
-        return Measure(name, column, more_is_better=False, resolution=_resolution(column))
+        statistic = column.removesuffix("_s").rpartition("_")[2]
+        # Base and candidate may both have the maximum error, in opposite directions.
+        resolution = (1 + BIN_ERROR) ** 2 - 1 if statistic in PERCENTILES else 0.0
+        return Measure(name, column, more_is_better=False, resolution=resolution)
     if column in _LESS_IS_BETTER:
         return Measure(name, column, more_is_better=False)
     raise InputError(
         f"{name} cannot be compared: neither higher nor lower is defined as better",
         hint="metrics are iops, steady_iops, bw, lat_mean, p50, p90, p99, p999, max and similar",
     )
-
-
-def _resolution(column: str) -> float:
-    statistic = column.removesuffix("_s").rpartition("_")[2]
-    # Base and candidate may both have the maximum error, in opposite directions.
-    return (1 + BIN_ERROR) ** 2 - 1 if statistic in PERCENTILES else 0.0
 
 
 def meaning_of(name: str, known: Collection[str]) -> str:

@@ -128,10 +128,6 @@ def canonical(option: Option, raw: object) -> str:
         raise InputError(f"{option.name}: {error.message}", hint=error.hint) from error
 
 
-def _sizes(option: Option, text: str) -> str:
-    return ",".join(_size(option, size) if size else "" for size in _up_to_three(option, text))
-
-
 def _size(option: Option, text: str) -> str:
     if text.endswith(("%", "z")) and option.name not in _SHARES:
         raise InputError(f"{text!r} is not a size", hint="write it like 4k or 4096")
@@ -146,11 +142,12 @@ def _size(option: Option, text: str) -> str:
 
 def _up_to_three(option: Option, text: str) -> list[str]:
     parts = [part.strip() for part in text.split(",")]
+    each = f"; in a profile, {option.name}: [{', '.join(parts)}] is a job for each"
     if len(parts) > 1 and option.name not in TRIPLES:
-        raise InputError(f"{text!r} has {len(parts)} values", hint=f"{option.name} takes one")
+        raise InputError(f"{text!r} has {len(parts)} values", hint=f"{option.name} takes one{each}")
     if len(parts) > 3:
         raise InputError(
-            f"{text!r} has {len(parts)} values", hint=f"{option.name} takes read,write,trim"
+            f"{text!r} has {len(parts)} values", hint=f"{option.name} takes read,write,trim{each}"
         )
     return parts
 
@@ -264,7 +261,9 @@ def _choice(option: Option, text: str) -> str:
 
 
 _READERS: dict[OptionKind, Callable[[Option, str], str]] = {
-    OptionKind.SIZE: _sizes,
+    OptionKind.SIZE: lambda option, text: ",".join(
+        _size(option, size) if size else "" for size in _up_to_three(option, text)
+    ),
     OptionKind.SIZE_RANGE: _size_ranges,
     OptionKind.BLOCK_SPLIT: lambda option, text: ",".join(
         map(_block_split, _up_to_three(option, text))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from volbench.errors import InputError, did_you_mean
 from volbench.model.profile.fio_options import Option, OptionKind, OptionTable, canonical
-from volbench.units import SECTOR_BYTES, parse_duration
+from volbench.units import SECTOR_BYTES, format_size, parse_duration
 
 _RUNS = "it runs a program"
 _FILES = "its file may be outside the run's folder"
@@ -209,6 +209,17 @@ def check_option(
     return option.name, value
 
 
+# Option to what people write for it
+_OTHER_WORDS = {
+    "bs": ("block_size", "blk", "block"),
+    "iodepth": ("depth", "io_depth", "qd", "qdepth", "queue_depth", "queuedepth"),
+    "ioengine": ("engine", "io_engine"),
+    "numjobs": ("jobs", "num_jobs", "parallel", "threads", "workers"),
+    "runtime": ("duration", "time"),
+    "rw": ("mode", "pattern", "type", "workload"),
+}
+
+
 def unknown_option(table: OptionTable, name: str, more: Iterable[str] = ()) -> InputError:
     """Return the error of an option that a fio does not have.
 
@@ -216,6 +227,8 @@ def unknown_option(table: OptionTable, name: str, more: Iterable[str] = ()) -> I
         more: names that are right in this place, beside those of the table.
     """
     names = [*table.names(), *more]
+    if meant := next((option for option, words in _OTHER_WORDS.items() if name in words), ""):
+        return InputError(f"fio has no option {name!r}", hint=f"did you mean `{meant}`?")
     near = did_you_mean(name, names, "see `fio --cmdhelp=all`", alike=_MISSPELT)
     release = table.releases.get(name)
     hint = f"fio has it from {release} on" if release else near
@@ -257,7 +270,7 @@ def _check_file_names(_name: str, value: str, _table: OptionTable) -> None:
         if part in {"", ".", "..", "-"} or "/" in part or "\\" in part:
             raise InputError(
                 f"filename {value!r} is not a plain file name inside the volume",
-                hint="set the directory with --on ROLE=PATH, and use a bare file name",
+                hint="leave it out, or write a bare file name: --on PATH names the volume",
             )
 
 
@@ -430,6 +443,12 @@ def doubtful(options: Mapping[str, str], *, own: Container[str]) -> Iterator[str
             yield "rw is not set, so fio reads sequentially (its default, rw: read)"
         if lacks_block_size(options):
             yield "bs is not set, so fio uses its default of 4k"
+    ways = [*dict.fromkeys(format_size(int(s or 0)) for s in options.get("bs", "").split(","))]
+    if ways[1:] and options.get("rw", "read").removeprefix("rand") in {"read", "write"}:
+        yield (
+            f"bs: {','.join(ways)} has one size for reads and one for writes; a job for each size"
+            f" is written bs: [{', '.join(ways)}]"
+        )
 
 
 def _is_on(options: Mapping[str, str], name: str) -> bool:

@@ -279,7 +279,9 @@ def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Sequen
     yield from (([job], 1) for job in (*layouts(profile), *by_phase[Phase.PRECONDITION]))
     is_search = any(job.within for job in by_phase[Phase.MEASURED])
     for number in range(1, max(repeats, MAX_TRIALS if is_search else 0) + 1):
-        due = [jobs for jobs in arms.values() if number <= _most(jobs[0], repeats)]
+        due = [
+            jobs for jobs in arms.values() if number <= (MAX_TRIALS if jobs[0].within else repeats)
+        ]
         blocks = [balanced(jobs, number - 1 + place) for place, jobs in enumerate(due)]
         if profile.order is Order.SHUFFLED:
             draw = random.Random(f"{root}/{profile.name}/{number}")  # noqa: S311 - an order, no secret
@@ -289,10 +291,6 @@ def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Sequen
         warmups = by_phase[Phase.WARMUP] if number <= repeats else ()
         yield from (([job], number) for job in warmups)
         yield from ((jobs, number) for jobs in blocks)
-
-
-def _most(job: Job, repeats: int) -> int:
-    return MAX_TRIALS if job.within else repeats
 
 
 def balanced(arms: Sequence[Arm], block: int) -> list[Arm]:

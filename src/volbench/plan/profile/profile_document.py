@@ -315,6 +315,18 @@ class Origin:
 Jobs = Annotated[dict[Name, JobDocument], Field(min_length=1)]
 
 
+# What is meant by words that people write at the top of a profile
+_OTHER_WORDS = {
+    "options of all jobs stand below `defaults:`": ("fio", "global", "options"),
+    "write it as `matrix: {bs: [4k, 16k]}`": ("grid", "parameters", "sweep"),
+    "write `phases: {warmup: {NAME: ...}}`": ("precondition", "preconditioning", "warmup"),
+    "write `repeat: 3`": ("iterations", "loops", "repetitions", "runs", "times"),
+    "write `runtime: 60s` below `defaults:`": ("duration", "time"),
+    "name hosts when it runs: --inventory FILE, or --on HOST:/PATH": ("host", "hosts", "inventory"),
+    "name the volume when it runs: --on /PATH": ("device", "disk", "path", "target", "volume"),
+}
+
+
 class ProfileDocument(ProfileSettings):
     """Complete content of a profile file."""
 
@@ -347,9 +359,13 @@ class ProfileDocument(ProfileSettings):
         if not isinstance(value, Mapping):
             return value
         reader = reader_of(info)
-        options = [key for key in value.keys() - cls.model_fields if reader.table.find(key)]
+        faults = []
         advice = "put it below `defaults:`, or into a job"
-        faults = [Fault("is an option of fio", advice, (key,), on_key=True) for key in options]
+        for key in [key for key in value if key not in cls.model_fields]:
+            if hint := next((hint for hint, words in _OTHER_WORDS.items() if key in words), ""):
+                faults.append(Fault("is not a key of a profile", hint, (key,), on_key=True))
+            elif reader.table.find(key):
+                faults.append(Fault("is an option of fio", advice, (key,), on_key=True))
         if isinstance(value.get("jobs"), list):
             form = "write `jobs:` and below it `NAME: {rw: randread, bs: 4k}` for each job"
             faults.append(Fault("must be a mapping, not a list", form, ("jobs",)))
