@@ -147,14 +147,8 @@ def test_an_import_that_stopped_before_its_runtime_is_reported() -> None:
 def test_the_maximum_is_not_a_percentile_of_few_samples() -> None:
     """p100 is the maximum of any number of samples."""
     run = a_run()
-    (entry,) = found(
-        a_view(
-            run,
-            summary=[summary_row(run, total_ios=100)],
-            percentiles=percentile_rows(run, tail=100.0),
-        ),
-        rule="too-short",
-    )
+    rows, percentiles = [summary_row(run, total_ios=100)], percentile_rows(run, tail=100.0)
+    (entry,) = found(a_view(run, summary=rows, percentiles=percentiles), rule="too-short")
     assert "p99;" in entry.message
     assert "p100" not in entry.message
 

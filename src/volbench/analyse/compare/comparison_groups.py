@@ -112,7 +112,10 @@ def lay_out_cells(
         compared=[between, *by],
         apart=[*rows[keys].itertuples(index=False, name=None)],
     )
-    laid_out = _mark_shared(rows.assign(cell=matched.numbers, label=matched.labels), base)
+    laid_out = rows.assign(cell=matched.numbers, label=matched.labels)
+    is_of_base = laid_out["cell"].isin(laid_out[laid_out["side"] == base]["cell"])
+    several = laid_out.groupby("cell")["side"].transform("nunique") > 1
+    laid_out = laid_out.assign(shared=several & is_of_base)
     remarks = []
     alone = laid_out[~laid_out["shared"]]
     remarks += [
@@ -135,11 +138,6 @@ def _without_arms(rows: pd.DataFrame) -> pd.DataFrame:
     pairs = zip(rows["job"].astype(str), rows[ARM].astype(str), strict=True)
     jobs = pd.Series([job.removesuffix(f"-{arm}") for job, arm in pairs], index=rows.index)
     return rows.assign(job=jobs, group=rows["group"].where(rows["group"] != rows["job"], jobs))
-
-
-def _mark_shared(rows: pd.DataFrame, base: str) -> pd.DataFrame:
-    several = rows.groupby("cell")["side"].transform("nunique") > 1
-    return rows.assign(shared=several & rows["cell"].isin(rows[rows["side"] == base]["cell"]))
 
 
 def _first_names(names: Sequence[str]) -> str:

@@ -122,14 +122,6 @@ LATENCY_MAP: tuple[Column, ...] = (
 Row = dict[str, object]  # Column to value; None where it is unknown
 
 
-def _latency_columns() -> tuple[Column, ...]:
-    return tuple(
-        real(f"{prefix}_{name}_s", "s", f"{title}; percentiles within 0.8 % (fio's bins).")
-        for prefix, title in _LATENCIES
-        for name in ("mean", "stddev", "min", "max", *PERCENTILES)
-    )
-
-
 SUMMARY: tuple[Column, ...] = (
     *IDENTITY,
     text("tool", "`fio`; `watch` for a watched load."),
@@ -176,7 +168,11 @@ SUMMARY: tuple[Column, ...] = (
     real("bw_bytes_per_s", "bytes/s", "Bandwidth, defined like `iops`."),
     real("bw_overall_bytes_per_s", "bytes/s", "io_bytes / runtime_s."),
     real("parallel_s", "s", "Time in which all jobs in parallel ran, at most runtime_s."),
-    *_latency_columns(),
+    *(
+        real(f"{prefix}_{name}_s", "s", f"{title}; percentiles within 0.8 % (fio's bins).")
+        for prefix, title in _LATENCIES
+        for name in ("mean", "stddev", "min", "max", *PERCENTILES)
+    ),
     real("cpu_usr", "%", "CPU time in user space, per job."),
     real("cpu_sys", "%", "CPU time in the kernel, per job."),
     whole("error", "", "errno of the first error; 0 for none."),

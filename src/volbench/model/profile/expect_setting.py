@@ -50,15 +50,11 @@ _Bounds = Annotated[
 _Metrics = Annotated[dict[Filled, _Bounds], Field(min_length=1), AfterValidator(_check_metrics)]
 
 
-def _check_conditions(texts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(condition_of(text).text for text in texts)
-
-
 # Bounds of one job in the form METRIC < BOUND, such as ``p99 < 5ms``
 Conditions = Annotated[
     tuple[Filled, ...],
     BeforeValidator(_texts_of),
-    AfterValidator(_check_conditions),
+    AfterValidator(lambda texts: tuple(condition_of(text).text for text in texts)),
     WithJsonSchema({"anyOf": [_BOUND, {"type": "array", "items": _BOUND, "minItems": 1}]}),
 ]
 # Job or pattern of jobs to metric to one or more bounds

@@ -205,7 +205,9 @@ def check_option(
         _CHECKS[option.name](option.name, value, table)
     if not allow_exec and (reason := _value_reach(table, option, value)):
         raise InputError(f"{option.name} {value!r} is refused: {reason}", hint=_CONSENT)
-    _check_bound(option, value)
+    most, why = BOUNDS.get(option.name, (0, ""))
+    if most and int(value) > most:
+        raise InputError(f"{option.name} {value} is above {most}: {why}", hint="decrease it")
     return option.name, value
 
 
@@ -213,7 +215,6 @@ def check_option(
 _OTHER_WORDS = {
     "bs": ("block_size", "blk", "block"),
     "iodepth": ("depth", "io_depth", "qd", "qdepth", "queue_depth", "queuedepth"),
-    "ioengine": ("engine", "io_engine"),
     "numjobs": ("jobs", "num_jobs", "parallel", "threads", "workers"),
     "runtime": ("duration", "time"),
     "rw": ("mode", "pattern", "type", "workload"),
@@ -257,12 +258,6 @@ def _value_reach(table: OptionTable, option: Option, value: str) -> str:
     if option.kind is OptionKind.CHOICE and _PATH.search(value.partition(":")[2]):
         return "its parameter looks like a file name"
     return ""
-
-
-def _check_bound(option: Option, value: str) -> None:
-    most, reason = BOUNDS.get(option.name, (0, ""))
-    if most and int(value) > most:
-        raise InputError(f"{option.name} {value} is above {most}: {reason}", hint="decrease it")
 
 
 def _check_file_names(_name: str, value: str, _table: OptionTable) -> None:
