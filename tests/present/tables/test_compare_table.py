@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.analyse.compared_rows import candidates_of_three_jobs
-from volbench.analyse.compare.comparison import Comparison
+from volbench.analyse.compare.comparison import Comparison, headlines
 from volbench.analyse.compare.comparison_result import Verdict
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.present.tables.compare_table import comparison_table, notes
@@ -43,15 +43,17 @@ def of_ratios(comparison: Comparison, ratios: tuple[float, ...]) -> Comparison:
 
 
 def test_untested_rows_are_called_so(comparison: Comparison) -> None:
-    """Each row says so; the note has the spread of the repeats, however large, or that none is."""
+    """The answer says so once; the note has the spread of the repeats, or that it is unknown."""
     single = of_ratios(comparison, (0.5, 2.0))
-    single = replace(
-        single, rows=tuple(replace(r, shortage="one run per side") for r in single.rows)
-    )
-    table = comparison_table(single)
-    printed = render_table(table, "markdown")
+    untested = tuple(replace(row, shortage="one run per side") for row in single.rows)
+    single = replace(single, rows=untested)
+    printed = render_table(comparison_table(single), "markdown")
     assert "may be chance; the spread of repeats is unknown." in printed
-    assert "looks 2x faster, not tested: one run per side" in printed
+    assert printed.splitlines()[4].endswith("| looks 50 % slower |")
+    kinds = replace(single, rows=(single.rows[0], replace(single.rows[1], kind="random writes")))
+    (answer,) = headlines(kinds)
+    words = "looks 50 % slower; random writes: looks 2x faster; not tested: one run per side."
+    assert answer.endswith(f"random reads: {words}")
     wide = (replace(single.rows[0], base_group=Group((100.0, 280.0))),)
     assert "by up to 2.8x." in notes(replace(single, rows=wide))[-1]
 

@@ -442,17 +442,22 @@ def headlines(comparison: Comparison) -> list[str]:
     significant difference for random writes (95 % CI -4 to +6 %).``
     """
     metric = comparison.rows[0].measure
+    of_candidate: dict[str, list[Compared]] = {}
+    for row in comparison.rows:
+        if row.measure == metric:
+            of_candidate.setdefault(row.candidate, []).append(row)
     return [
-        f"{candidate} against {rows[0].base}, {metric.name}: {'; '.join(_clauses(rows))}."
-        for candidate, rows in _rows_by_candidate(
-            [row for row in comparison.rows if row.measure == metric]
-        )
+        f"{candidate} against {rows[0].base}, {metric.name}: {'; '.join(_said_once(rows))}."
+        for candidate, rows in of_candidate.items()
     ]
 
 
-def _rows_by_candidate(rows: Sequence[Compared]) -> Iterator[tuple[str, list[Compared]]]:
-    for candidate in dict.fromkeys(row.candidate for row in rows):
-        yield candidate, [row for row in rows if row.candidate == candidate]
+def _said_once(rows: Sequence[Compared]) -> list[str]:
+    """Return the clauses with the reason why none was tested, such as one run per side, once."""
+    clauses, reason = list(_clauses(rows)), untested_words("", rows[0].shortage)
+    if clauses[1:] and all(f", {reason}" in clause for clause in clauses):
+        clauses = [*(clause.replace(f", {reason}", "") for clause in clauses), reason]
+    return clauses
 
 
 def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
@@ -470,7 +475,8 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
         else:
             yield _clause_of_several(of_kind)
     for sameness, kinds in same.items():
-        yield f"{sameness} for {_listed_words(kinds)}"
+        listed = " and ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
+        yield f"{sameness} for {listed}"
     for words in dict.fromkeys(row.words for row in asked):
         yield f"{words} for {counted_noun(sum(row.words == words for row in asked), 'workload')}"
 
@@ -577,7 +583,3 @@ def _range_words(ratios: Sequence[float], measure: Measure) -> str:
     )
     word = high.rpartition(" ")[2]
     return low if low == high else f"{low.removesuffix(f' {word}')} to {high}"
-
-
-def _listed_words(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

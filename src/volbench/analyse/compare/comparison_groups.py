@@ -118,10 +118,10 @@ def lay_out_cells(
     laid_out = laid_out.assign(shared=several & is_of_base)
     remarks = []
     alone = laid_out[~laid_out["shared"]]
-    remarks += [
-        f"only in {side}: {_first_names(_cell_names(side_rows, by))}"
-        for side, side_rows in alone.groupby("side", sort=False)
-    ]
+    for side, side_rows in alone.groupby("side", sort=False):
+        names = side_rows[["label", *(f"by_{name}" for name in by)]].itertuples(index=False)
+        only = _first_names([" ".join(map(str, row)) for row in names])
+        remarks.append(f"only in {side}: {only}")
     kept = laid_out[laid_out["shared"]].reset_index(drop=True)
     if not len(kept):
         if between:
@@ -144,11 +144,6 @@ def _first_names(names: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - _MAX_NAMED} more" if len(distinct) > _MAX_NAMED else ""
     return ", ".join(distinct[:_MAX_NAMED]) + more
-
-
-def _cell_names(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    columns = ["label", *(f"by_{name}" for name in by)]
-    return [" ".join(map(str, row)) for row in rows[columns].itertuples(index=False)]
 
 
 def _plain_value(value: object) -> object:

@@ -143,6 +143,8 @@ def shown_value(measure: Measure, value: float) -> str:
 def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
     candidates = list(dict.fromkeys(row.candidate for row in rows))
     several = len(candidates) > 1
+    reasons = {row.words.partition(", not tested")[2] for row in rows}  # which the answer says
+    reason = f", not tested{next(iter(reasons))}" if len(reasons) == 1 else ""
     columns: list[Column[Compared]] = [Column("workload", lambda row: row.label, priority=IDENTITY)]
     columns += [
         Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc]  # the default binds the loop's value
@@ -163,7 +165,7 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
         *_design_columns(rows),
         Column(
             "verdict",
-            lambda row: row.words + (" !" if row.warnings else ""),
+            lambda row: row.words.removesuffix(reason) + (" !" if row.warnings else ""),
             priority=IDENTITY,
             is_folded=True,
         ),
@@ -194,7 +196,7 @@ def _value_column(
         name,
         lambda row: shown_value(row.measure, group_of(row).median),
         header=header,
-        priority=2,
+        priority=IDENTITY,  # one of two rates says nothing
         is_right=True,
     )
 
