@@ -172,7 +172,8 @@ def _result(data: CampaignData) -> dict[str, str]:
 
     findings = data.rows("findings")
     invalid = {row["run"] for row in findings if row["severity"] == Severity.INVALID.value}
-    warned = {row["run"] for row in findings if row["severity"] != Severity.NOTE.value}
+    severe = (row for row in findings if row["severity"] != Severity.NOTE.value)
+    warned = {(row["run"], row["rule"]) for row in severe}
     rows = [row for row in data.rows("summary") if row["phase"] == Phase.MEASURED.value]
     finished = [row for row in rows if row["status"] == RunState.FINISHED.value]
     rates = [*_median_rates(row for row in finished if row["run"] not in invalid)]

@@ -82,7 +82,10 @@ def layout_of(design: Design, choice: Choice) -> Layout:
     if not x and by:
         x = by[0]
     rows, columns = _panels(left, choice.panels)
-    if _is_scattered(design, [*rows, *columns]) and not choice.columns and not choice.view:
+    # Where most panels would have one result, these have a row each instead.
+    most = max(len(design.cells), 2) / 2
+    is_scattered = len(design.cells) <= MAX_ROWS and len(_present(design, [*rows, *columns])) > most
+    if is_scattered and not choice.columns and not choice.view:
         return Layout("bars", RESULT, tuple(by))
     view = choice.view or _view(design, x, y, [*by, *rows, *columns])
     if view in {"grid", "towers"} and not y:
@@ -93,12 +96,6 @@ def layout_of(design: Design, choice: Choice) -> Layout:
     wide = view == "bars" and len(_levels_of(design, x)) > MAX_PANELS
     held = _held(design, rows, columns, most=_MAX_ABREAST if wide else MAX_PANELS)
     return Layout(view, x, tuple(by), y, tuple(rows), tuple(columns), tuple(pooled), held)
-
-
-def _is_scattered(design: Design, panels: Sequence[str]) -> bool:
-    """Return whether most panels would have one result: these have a row each instead."""
-    cells = len(design.cells)
-    return cells <= MAX_ROWS and 2 * len(_present(design, panels)) > max(cells, 2)
 
 
 def _levels_of(design: Design, column: str) -> tuple[object, ...]:

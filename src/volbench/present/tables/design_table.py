@@ -61,7 +61,9 @@ def cells_table(
     """
     columns = _identity(design)
     rows = [row for cell in sorted_cells(design) for row in _cell_rows(cell, design, judgements)]
-    is_named = NAME not in columns and _are_names(rows)
+    names = {str(row["job"]) for row in rows}  # longer ones restate the options
+    has_names = 1 < len(names) == len(rows) and max(map(len, names)) <= _MAX_JOB
+    is_named = NAME not in columns and has_names
     if is_named and not design.rows[0].get("import_folder"):  # in the order of the plan
         ordered = sorted(design.cells, key=lambda cell: cell.places)
         rows = [row for cell in ordered for row in _cell_rows(cell, design, judgements)]
@@ -301,12 +303,6 @@ def _cell_rows(cell: Cell, design: Design, judgements: Judgements) -> list[Row]:
         if numbers["latency"]:
             made.append({**record, "direction": "sync", "block_bytes": None, **numbers})
     return made
-
-
-def _are_names(rows: Sequence[Row]) -> bool:
-    """Return whether each row has a short name of its own: longer ones restate the options."""
-    names = {str(row["job"]) for row in rows}
-    return 1 < len(names) == len(rows) and max(map(len, names)) <= _MAX_JOB
 
 
 def _numbers(cell: Cell, rows: Sequence[Row], judgements: Judgements) -> dict[str, object]:

@@ -51,7 +51,8 @@ class PlainProgress:
             word = "about" if event.run.until is None else "at most"
             length = f", {word} {format_duration(expected_s)}" if expected_s else ""
             position = f"[{self._tally.place(event.run)}/{self._tally.total}]"
-            line = plain_line(f"{position} started {event.run.id}{length}")
+            is_short = expected_s and expected_s < _PROGRESS_S  # the line of its end comes soon
+            line = None if is_short else plain_line(f"{position} started {event.run.id}{length}")
         now_s = self._tally.clock()
         if isinstance(event, RunProgress) and now_s - self._wrote_s >= _PROGRESS_S:
             line = plain_line(_progress_words(self._tally))

@@ -102,11 +102,13 @@ def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list
     for row in uses:
         run = text(row, "run")
         moving = results[run][results[run]["direction"] != "sync"]
+        starts = results[run]["started_utc"].dropna()
+        clock = f", from {str(starts.iloc[0])[11:19]} UTC" if len(starts) else ""
         shapes = [workload_text({n: r[n] for n in _NAMED if r[n]}) for r in records(moving)]
         spans.append(
             Span(
                 label=text(row, "label"),
-                shape=f"{'; '.join(dict.fromkeys(shapes))}{_clock(results[run])}",
+                shape=f"{'; '.join(dict.fromkeys(shapes))}{clock}",
                 use=row,
                 own=sampled[run][sampled[run]["level"] == "volume"],
                 backing=_backing(sampled[run]),
@@ -115,11 +117,6 @@ def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list
             )
         )
     return spans
-
-
-def _clock(rows: pd.DataFrame) -> str:
-    starts = rows["started_utc"].dropna()
-    return f", from {str(starts.iloc[0])[11:19]} UTC" if len(starts) else ""
 
 
 def samples_of(frames: Frames) -> pd.DataFrame:

@@ -341,8 +341,10 @@ def _facts(storm: Storm) -> list[str]:
     if storm.is_watched:
         return [_watched_words(storm)]
     busy = _range_text([client.busy_s for client in storm.clients])
+    known, missing = len(storm.clients), len(storm.without_series)
+    clients = f"{known} of {known + missing} clients" if missing else counted_noun(known, "client")
     facts = [
-        f"{_clients_text(storm)}, {_pace_text(storm)}; max {storm.most_at_once} at once",
+        f"{clients}, {_pace_text(storm)}; max {storm.most_at_once} at once",
         f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}",
         _later(storm),
         f"a client finishes booting after {busy}",
@@ -359,11 +361,6 @@ def _watched_words(storm: Storm) -> str:
 
 def _members(storm: Storm) -> str:
     return "disk" if storm.is_watched else "client"
-
-
-def _clients_text(storm: Storm) -> str:
-    known, missing = len(storm.clients), len(storm.without_series)
-    return f"{known} of {known + missing} clients" if missing else counted_noun(known, "client")
 
 
 def _is_at_once(storm: Storm) -> bool:

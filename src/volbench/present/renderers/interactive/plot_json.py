@@ -21,7 +21,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from volbench.analyse.frames.job_frames import keep_extremes
-from volbench.present.plots.description import Panel, Plot
+from volbench.present.plots.description import Plot
 from volbench.present.plots.marks import AnyMark, Lines, Mark
 
 _FEW = 24  # Up to so many numbers are written as such
@@ -35,17 +35,15 @@ def json_form(plot: Plot) -> Json:
     Lines keep the extremes of each of a thousand stretches, as on paper.
     """
     tables: dict[int, tuple[int, pd.DataFrame]] = {}
-    panels = [_panel(panel, tables) for panel in plot.panels]
+    panels = [
+        dict(_fields(panel, without={"marks"}))
+        | {"marks": [_mark(_thinned(mark), tables) for mark in panel.marks]}
+        for panel in plot.panels
+    ]
     whole = dict(_fields(plot, without={"panels", "rows"}))
     return whole | {
         "panels": panels,
         "tables": [columns_form(frame) for _, frame in tables.values()],
-    }
-
-
-def _panel(panel: Panel, tables: dict[int, tuple[int, pd.DataFrame]]) -> Json:
-    return dict(_fields(panel, without={"marks"})) | {
-        "marks": [_mark(_thinned(mark), tables) for mark in panel.marks]
     }
 
 
