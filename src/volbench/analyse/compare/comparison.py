@@ -7,9 +7,11 @@ A cell is a workload, apart by whatever else was asked for. Repeats are the unit
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from statistics import median
 from typing import Any, Self
 
 import pandas as pd
@@ -62,6 +64,7 @@ _IF_INVALID = (
 )
 # Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
 # Noticed by: test_comparison_summary.py::test_ratios_without_intervals_say_what_is_better
+_MAX_SENTENCES = 6  # Candidates that have a sentence each
 _MAX_END = 10
 # Upper over lower end of an interval that leaves a difference open.
 # Noticed by: test_comparison_summary.py::test_an_inconclusive_workload_is_not_called_equal
@@ -446,10 +449,26 @@ def headlines(comparison: Comparison) -> list[str]:
     for row in comparison.rows:
         if row.measure == metric:
             of_candidate.setdefault(row.candidate, []).append(row)
+    if len(of_candidate) > _MAX_SENTENCES:
+        return [_of_many(of_candidate, f"{comparison.rows[0].base}, {metric.name}")]
     return [
         f"{candidate} against {rows[0].base}, {metric.name}: {'; '.join(_said_once(rows))}."
         for candidate, rows in of_candidate.items()
     ]
+
+
+def _of_many(of_candidate: Mapping[str, Sequence[Compared]], against: str) -> str:
+    """Return how many candidates are faster or slower, and how far the first and last are."""
+    sides: Counter[str] = Counter()
+    middle: dict[str, float] = {}
+    for name, rows in of_candidate.items():
+        found = {row.verdict for row in rows} & {Verdict.FASTER, Verdict.SLOWER}
+        sides[" and ".join(sorted(found)) or "not clearly different"] += 1
+        middle[name] = median(row.ratio for row in rows)
+    ends = sorted(middle, key=middle.__getitem__)[:: len(middle) - 1]
+    words = " to ".join(f"{change_text(middle[name])} ({name})" for name in ends)
+    counts = ", ".join(f"{count} {side}" for side, count in sides.most_common())
+    return f"{len(middle)} against {against}: {counts}; at the median from {words}."
 
 
 def _said_once(rows: Sequence[Compared]) -> list[str]:
