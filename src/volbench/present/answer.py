@@ -15,15 +15,7 @@ from statistics import median
 from typing import Protocol
 
 from volbench.analyse.compare.rate_search import searches_in
-from volbench.analyse.frames.design import (
-    ASKED,
-    MIN_REPEAT_RATIO,
-    NAME,
-    Design,
-    Factor,
-    Row,
-    design_of,
-)
+from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
 from volbench.analyse.frames.run_options import WITHIN, members_of
 from volbench.analyse.frames.workload_words import factor_name
 from volbench.model.frames.columns import LABEL_PREFIX, WATCHED
@@ -155,12 +147,11 @@ def answer(design: Design, *, invalid: str = "") -> list[str]:
 
 def _noise(design: Design) -> Iterator[str]:
     """Yield how many of several workloads have repeats that differ twofold: a median hides it."""
-    results = [result.rates for result in cell_results(design)]
-    ratios = [max(rates) / min(rates) for rates in results if len(rates) > 1 and min(rates) > 0]
-    if results[1:] and (odd := [ratio for ratio in ratios if ratio >= MIN_REPEAT_RATIO]):
+    uneven = [result.uneven for result in cell_results(design)]
+    if uneven[1:] and any(uneven):
         yield (
-            f"Repeats of {len(odd)} of {len(results)} workloads differ by a factor of up to"
-            f" {max(odd):.2g}: look at them over time before you use a median."
+            f"Repeats of {sum(map(bool, uneven))} of {len(uneven)} workloads differ by a factor of"
+            f" up to {max(uneven):.2g}: look at them over time before you use a median."
         )
 
 

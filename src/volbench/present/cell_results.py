@@ -58,14 +58,19 @@ class CellResult:
         return " to ".join(dict.fromkeys(map(shown, (min(self.rates), max(self.rates)))))
 
     @property
+    def uneven(self) -> float:
+        """Fastest over slowest repeat, if they differ twofold; otherwise 0."""
+        low, high = min(self.rates, default=0.0), max(self.rates, default=0.0)
+        return high / low if high >= MIN_REPEAT_RATIO * low > 0 else 0.0
+
+    @property
     def full_words(self) -> str:
         """Rate, bandwidth and p99, with what a median hides."""
         changed = self._changed_words
-        if self.rates and max(self.rates) >= MIN_REPEAT_RATIO * min(self.rates) > 0:
-            low, high = min(self.rates), max(self.rates)
+        if self.uneven:
             return (
                 f"{self.range_words} IOPS in {len(self.rates)} repeats{changed}. They differ by a"
-                f" factor of {high / low:.2g}: one rate would mislead. Look at the repeats over"
+                f" factor of {self.uneven:.2g}: one rate would mislead. Look at the repeats over"
                 " time, remove the cause, and measure again"
             )
         how = " on average" if changed else ""

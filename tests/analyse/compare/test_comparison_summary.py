@@ -131,3 +131,10 @@ def test_the_order_of_ios_is_named_where_it_is_known(pattern: str | None, kind: 
     assert (
         _kind_of_cell(pd.DataFrame({"direction": ["read"], "rw": [pattern]}, dtype=object)) == kind
     )
+
+
+def test_many_candidates_share_a_sentence() -> None:
+    """Sixty volumes are not sixty sentences, but a count of each side, and both ends."""
+    sides = {name: jobs({"randread1": 1e3 * n}) for n, name in enumerate("ABCDEFGH", 1)}
+    [answer] = headlines(compare(sides, dict.fromkeys(sides, no_findings()), Question()))
+    assert answer.startswith("7 against A, iops: 7 faster; at the median from ")

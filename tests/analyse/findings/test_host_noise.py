@@ -76,7 +76,6 @@ CLIMB = [100.0 + 15 * second for second in range(SECONDS)]
     [
         (CLIMB, range(25), Severity.NOTE),
         (CLIMB, range(20, 50), Severity.NOTE),
-        (CLIMB[::-1], range(30, SECONDS), Severity.NOTE),
         ([3000.0] * 20 + [1000.0] * 40, range(22, 50), Severity.NOTE),
         ([1000.0, 1001.0] * 30, range(SECONDS), Severity.NOTE),
         ([1000.0, 600.0] * 30, range(SECONDS), Severity.WARNING),

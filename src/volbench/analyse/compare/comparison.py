@@ -62,9 +62,9 @@ _IF_INVALID = (
     "volbench check shows the reasons; measure these runs again, or include them with"
     " --keep-invalid"
 )
+_MAX_SENTENCES = 6  # Candidates that have a sentence each
 # Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
 # Noticed by: test_comparison_summary.py::test_ratios_without_intervals_say_what_is_better
-_MAX_SENTENCES = 6  # Candidates that have a sentence each
 _MAX_END = 10
 # Upper over lower end of an interval that leaves a difference open.
 # Noticed by: test_comparison_summary.py::test_an_inconclusive_workload_is_not_called_equal

@@ -237,7 +237,9 @@ def together(rows: Sequence[Compared], *, confidence: float) -> list[Together]:
         repeated = [row for row in group if row.contrast]
         workloads: dict[tuple[str, ...], list[float]] = {}
         for row in repeated or group:
-            workloads.setdefault((_both_directions(row), *row.by.values()), []).append(row.ratio)
+            core, _, rest = row.label.partition(",")
+            key = (*core.split()[:2], rest, *row.by.values())  # without the direction
+            workloads.setdefault(key, []).append(row.ratio)
         found.append(
             Together(
                 candidate=candidate,
@@ -249,12 +251,6 @@ def together(rows: Sequence[Compared], *, confidence: float) -> list[Together]:
             )
         )
     return found
-
-
-def _both_directions(row: Compared) -> str:
-    """Return the workload without its direction: ``randrw 4k`` of ``randrw 4k writes``."""
-    core, _, rest = row.label.partition(",")
-    return f"{' '.join(core.split()[:2])},{rest}"
 
 
 def _size_words(interval: Interval) -> str:

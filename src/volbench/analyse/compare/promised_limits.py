@@ -372,6 +372,7 @@ class _Audit:
         share = share_reached(values, DELIVERED_SECOND * promise.rate)
         seconds = sum(len(measure.rates) * measure.interval_s for measure in deepest)
         causes = self._common_causes(deepest, str(row["direction"]))
+        has_other_load = any(_OTHER_LOAD in self._findings.get(run.run, ()) for run in deepest)
         outcome, reason = _outcome(mean, promise)
         time_outcome, more_s = _time_outcome(share, promise, seconds)
         if time_outcome is Outcome.FALLS_SHORT:
@@ -390,7 +391,7 @@ class _Audit:
             gain=gain,
             causes=(
                 *self._exceeded_limits(deepest),
-                *self._other_load(deepest),
+                *["other load on the device or the machine"] * has_other_load,
                 *(WORDS[cause] for cause in causes if cause is not Cause.UNKNOWN),
             ),
             outcome=outcome,
@@ -416,10 +417,6 @@ class _Audit:
         for column, words in _REPORTED.items():
             if shares[column] > _MIN_REPORTED_PERCENT:
                 yield f"{words}, reported by the device for {shares[column]:.0f} % of the time"
-
-    def _other_load(self, measures: Sequence[_Measure]) -> Iterator[str]:
-        if any(_OTHER_LOAD in self._findings.get(measure.run, ()) for measure in measures):
-            yield "other load on the device or the machine"
 
     def _common_causes(self, measures: Sequence[_Measure], direction: str) -> list[Cause]:
         texts = [self._causes.get((measure.run, direction), "") for measure in measures]

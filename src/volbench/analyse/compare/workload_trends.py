@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -550,16 +550,12 @@ def _add_limits(trend: Trend, rows: int) -> Trend:
 
 def _add_facts(trend: Trend, facts: Facts) -> Trend:
     def of(change: LevelChange) -> LevelChange:
-        pair = [facts.get(trend.campaigns[place], {}) for place in (change.place - 1, change.place)]
-        return replace(change, facts=tuple(_changed_facts(*pair)))
+        places = (change.place - 1, change.place)
+        before, after = (facts.get(trend.campaigns[place], {}) for place in places)
+        differing = [n for n in before if n in after and before[n] != after[n]]
+        return replace(change, facts=tuple(f"{n}: {before[n]} -> {after[n]}" for n in differing))
 
     return replace(trend, changes=tuple(of(change) for change in trend.changes))
-
-
-def _changed_facts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    for name in before:
-        if name in after and before[name] != after[name]:
-            yield f"{name}: {before[name]} -> {after[name]}"
 
 
 def _disturbed_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:

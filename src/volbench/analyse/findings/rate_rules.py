@@ -160,7 +160,9 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
                 f"{_change_words(judged, ends)}{_cause_words(view, direction, context)}."
                 f"{_candidates(view, direction, context)}"
             )
-            is_brief = _is_start_or_end(judged) and _hardly_moves_mean(view, direction, judged)
+            _, iops = rate_per_s(view, "iops", direction=direction)
+            is_near = judged.median > 0 and abs(iops.mean() / judged.median - 1) <= MAX_DRIFT
+            is_brief = _is_start_or_end(judged) and is_near
             severity = Severity.NOTE if is_brief or _is_small(judged) else None
         else:
             message = f"{_change_words(judged, ends)}{_level_words(view, direction, context)}."
@@ -191,11 +193,6 @@ def _ends(view: RunView, direction: str) -> tuple[float, float] | None:
     first, last = median(iops[:quarter]), median(iops[-quarter:])
     is_counted = max(first, last) * median_step(t_s) >= _MIN_COUNTED_IOS
     return (first, last) if is_counted else None
-
-
-def _hardly_moves_mean(view: RunView, direction: str, judged: Steadiness) -> bool:
-    _, iops = rate_per_s(view, "iops", direction=direction)
-    return judged.median > 0 and abs(float(iops.mean()) / judged.median - 1) <= MAX_DRIFT
 
 
 def _host_words(view: RunView, direction: str, context: Context) -> str:

@@ -220,8 +220,10 @@ def _storm(
     rows[["start_s", "end_s"]] -= first_s
     edges_s = _edges(float(rows["end_s"].max()))
     clients = [
-        _client(str(run), _client_name(series_of_run, f"{job}-r{repeat}"), series_of_run, edges_s)
-        for run, series_of_run in rows.groupby("run", sort=False)
+        _client(str(run), name or str(own["host"].iloc[0]), own, edges_s)
+        for run, own in rows.groupby("run", sort=False)
+        # such as c03, behind the step
+        for name in [str(run).partition(f"{job}-r{repeat}")[2].removeprefix("-")]
     ]
     if is_watched(runs).any():  # a disk does not boot
         clients = [replace(client, settled_s=client.end_s) for client in clients]
@@ -280,12 +282,6 @@ def _client(run: str, name: str, series: pd.DataFrame, edges_s: Floats) -> Storm
     settled_s = min(float(edges_s[busy[-1] + 1]), end_s) if len(busy) else start_s
     host = str(series["host"].iloc[0])
     return StormClient(run, name, host, start_s, end_s, settled_s, rates["read"], rates["write"])
-
-
-def _client_name(series: pd.DataFrame, step: str) -> str:
-    """Return the part of a run's id after its step, such as ``c03``; else its host."""
-    behind = str(series["run"].iloc[0]).partition(step)[2].removeprefix("-")
-    return behind or str(series["host"].iloc[0])
 
 
 def _sum_rates(parts: Sequence[Floats]) -> Floats:

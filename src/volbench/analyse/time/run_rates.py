@@ -27,7 +27,6 @@ from volbench.analyse.frames.run_view import (
     total,
     within_run,
 )
-from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.analyse.time.change_points import (
     Change,
     Plateau,
@@ -137,7 +136,11 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
         changes = _jumps_of_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
     else:
         changes = place_in_gaps(changes, t_s, *rate_per_s(view, "iops", direction=direction))
-    moving = [workload for workload in view.workloads if _moves(workload, direction)]
+    moving = [
+        load
+        for load in view.workloads
+        if {"read": load.reads, "write": load.writes}.get(direction, "trim" in load.pattern)
+    ]
     return Rates(
         direction=direction,
         t_s=t_s,
@@ -174,12 +177,6 @@ def _bandwidth_share(change: Change, before: float, after: float) -> float:
     if min(before, after, change.before, change.after) <= 0:
         return 1.0
     return math.log(after / before) / math.log(change.ratio)
-
-
-def _moves(workload: WorkloadSpec, direction: str) -> bool:
-    return {"read": workload.reads, "write": workload.writes}.get(
-        direction, "trim" in workload.pattern
-    )
 
 
 def _fio_rates(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:

@@ -183,6 +183,14 @@ _OF_WRITES = ("fsync", "fdatasync", "end_fsync", "fsync_on_close")
 _FLUSHES = ("fsync", "sync_file_range")
 _OF_MIXES = ("rwmixread", "rwmixwrite")
 _OF_LATENCIES = ("gtod_reduce", "disable_lat", "disable_clat")
+# Option to what people write for it
+_OTHER_WORDS = {
+    "bs": ("block_size", "blk", "block"),
+    "iodepth": ("depth", "io_depth", "qd", "qdepth", "queue_depth", "queuedepth"),
+    "numjobs": ("jobs", "num_jobs", "parallel", "threads", "workers"),
+    "runtime": ("duration", "time"),
+    "rw": ("mode", "pattern", "type", "workload"),
+}
 
 
 def check_option(
@@ -209,16 +217,6 @@ def check_option(
     if most and int(value) > most:
         raise InputError(f"{option.name} {value} is above {most}: {why}", hint="decrease it")
     return option.name, value
-
-
-# Option to what people write for it
-_OTHER_WORDS = {
-    "bs": ("block_size", "blk", "block"),
-    "iodepth": ("depth", "io_depth", "qd", "qdepth", "queue_depth", "queuedepth"),
-    "numjobs": ("jobs", "num_jobs", "parallel", "threads", "workers"),
-    "runtime": ("duration", "time"),
-    "rw": ("mode", "pattern", "type", "workload"),
-}
 
 
 def unknown_option(table: OptionTable, name: str, more: Iterable[str] = ()) -> InputError:

@@ -79,6 +79,16 @@ _SET_BY_SEARCH = (
 )
 # fio's rate_iops counts each of their I/Os as one of the smallest block
 _UNLIKE_BLOCKS = ("bssplit", "bsrange")
+# What is meant by words that people write at the top of a profile
+_OTHER_WORDS = {
+    "options of all jobs stand below `defaults:`": ("fio", "global", "options"),
+    "write it as `matrix: {bs: [4k, 16k]}`": ("grid", "parameters", "sweep"),
+    "write `phases: {warmup: {NAME: ...}}`": ("precondition", "preconditioning", "warmup"),
+    "write `repeat: 3`": ("iterations", "loops", "repetitions", "runs", "times"),
+    "write `runtime: 60s` below `defaults:`": ("duration", "time"),
+    "name hosts when it runs: --inventory FILE, or --on HOST:/PATH": ("host", "hosts", "inventory"),
+    "name the volume when it runs: --on /PATH": ("device", "disk", "path", "target", "volume"),
+}
 
 
 def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
@@ -313,18 +323,6 @@ class Origin:
 
 
 Jobs = Annotated[dict[Name, JobDocument], Field(min_length=1)]
-
-
-# What is meant by words that people write at the top of a profile
-_OTHER_WORDS = {
-    "options of all jobs stand below `defaults:`": ("fio", "global", "options"),
-    "write it as `matrix: {bs: [4k, 16k]}`": ("grid", "parameters", "sweep"),
-    "write `phases: {warmup: {NAME: ...}}`": ("precondition", "preconditioning", "warmup"),
-    "write `repeat: 3`": ("iterations", "loops", "repetitions", "runs", "times"),
-    "write `runtime: 60s` below `defaults:`": ("duration", "time"),
-    "name hosts when it runs: --inventory FILE, or --on HOST:/PATH": ("host", "hosts", "inventory"),
-    "name the volume when it runs: --on /PATH": ("device", "disk", "path", "target", "volume"),
-}
 
 
 class ProfileDocument(ProfileSettings):

@@ -269,18 +269,14 @@ def _points(
             y,
             panel,
             tuple(float(str(row[metric.column])) for row in rows),
-            limit=_limit(rows, metric),
+            limit=float(str(*limits)) if metric.limit and len(limits) == 1 else math.nan,
             remark=_remark(rows, unsteady),
         )
         for (compared, x, y, panel), rows in members.items()
+        for limits in [{row.get(metric.limit) for row in rows} - {None}]
     )
     note = f"{counted_noun(lacking, 'result')} without {metric.label}" if lacking else ""
     return points, note
-
-
-def _limit(rows: Sequence[Row], metric: Metric) -> float:
-    limits = {row.get(metric.limit) for row in rows} - {None}
-    return float(str(limits.pop())) if metric.limit and len(limits) == 1 else math.nan
 
 
 def _remark(rows: Sequence[Row], unsteady: set[object]) -> str:

@@ -31,7 +31,11 @@ def expectation_words(verdicts: Sequence[Verdict]) -> str:
     worst = next(each for each in (Answer.FAIL, Answer.UNDECIDED, Answer.PASS) if each in answers)
     deciding = [verdict for verdict in verdicts if verdict.answer is worst]
     name = verdict_names(verdicts)
-    named = [f"{name(v)} ({_in_words(v)})" for v in deciding[:_MAX_NAMED]]
+    named = [  # with what was measured, or why nothing was
+        f"{name(each)} ({each.reason if found == MISSING else f'measured {found}'})"
+        for each in deciding[:_MAX_NAMED]
+        for found in [measured_words(each)]
+    ]
     more = len(deciding) - len(named)
     sentence = (
         f"{worst.value.capitalize()}: {', '.join(named)}{f' and {more} more' if more else ''}."
@@ -70,12 +74,6 @@ def _short_jobs(verdicts: Sequence[Verdict]) -> Callable[[Verdict], str]:
     }
     is_distinct = len({*short.values()}) == len(short)
     return lambda verdict: short[verdict.job] if is_distinct else verdict.job
-
-
-def _in_words(verdict: Verdict) -> str:
-    """Return what was measured, or why nothing was; the table beside it has all reasons."""
-    found = measured_words(verdict)
-    return verdict.reason if found == MISSING else f"measured {found}"
 
 
 def expectations_table(verdicts: Sequence[Verdict], *, is_brief: bool = False) -> Table[Verdict]:

@@ -101,6 +101,11 @@ def build(storms: _Storms) -> Plot:
 def _notes(storms: _Storms) -> tuple[str, ...]:
     missing_count = sum(len(storm.without_series) for storm in storms.shown)
     settles_early = any(each.settles_early for storm in storms.shown for each in storm.clients)
+    has_idle = any(
+        client.start_s >= storm.edges_s[1] or client.end_s <= storm.edges_s[-2]
+        for storm in storms.shown
+        for client in storm.clients
+    )
     missing = (
         f"{missing_count} client{'s' if missing_count > 1 else ''} without a series, not drawn"
     )
@@ -109,17 +114,11 @@ def _notes(storms: _Storms) -> tuple[str, ...]:
     odd = " and ".join(f"{width:.2g} s" for width in sorted(last_s) if width != INTERVAL_S)
     return (
         f"Means of {INTERVAL_S:g} s" + (f", the last of {odd}" if odd else ""),
-        "Grey: the client did not run" if any(map(_has_idle, storms.shown)) else "",
+        "Grey: the client did not run" if has_idle else "",
         f"Finished booting: {share}" if settles_early else "",
         missing if missing_count else "",
         not_shown(len(storms.shown), len(storms.shown) + storms.more, "storms", _SLOWEST),
     )
-
-
-def _has_idle(storm: Storm) -> bool:
-    """Return whether a client did not run in an interval of its storm."""
-    start_s, end_s = storm.edges_s[1], storm.edges_s[-2]
-    return any(client.start_s >= start_s or client.end_s <= end_s for client in storm.clients)
 
 
 def _top(clients: Floats, device: Floats) -> float:

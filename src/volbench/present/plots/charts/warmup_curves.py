@@ -91,6 +91,8 @@ def _curve(curve: Curve) -> list[Panel]:
     height = _HIGH if has_latency else _BELOW_CURVE
     names = _pass_names(shift, curve, height) if curve.second is not None else []
     limits, top = _limit(curve, 1.1 * float(data["iops"].max()))
+    place = "" if curve.host == "local" else f" on {curve.host}"
+    name = wrap_name(printable(short_target(curve.volume)) + place, columns=100)
     above = Panel(
         x=time_axis(end, label="" if has_latency else label),
         y=Axis(f"{curve.direction.capitalize()} IOPS", "count", limits=(0.0, top or 1.0)),
@@ -101,7 +103,7 @@ def _curve(curve: Curve) -> list[Panel]:
             *limits,
             *([] if has_latency else names),
         ),
-        title=_heading(curve),
+        title=f"{name}\n{_numbers(curve)}",
     )
     if not has_latency:
         return [above]
@@ -188,13 +190,6 @@ def _limit(curve: Curve, top: float) -> tuple[list[marks.ReferenceLine], float]:
         return [], top
     name = f"limit: {format_count(curve.limit_iops)}"
     return limits_along([Limit(curve.limit_iops, name, (0,))], top=top)
-
-
-def _heading(curve: Curve) -> str:
-    name = printable(short_target(curve.volume)) + (
-        f" on {curve.host}" if curve.host != "local" else ""
-    )
-    return f"{wrap_name(name, columns=100)}\n{_numbers(curve)}"
 
 
 def _numbers(curve: Curve) -> str:
