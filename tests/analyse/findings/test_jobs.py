@@ -20,7 +20,7 @@ from tests.analyse.findings.conftest import (
 )
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.model.campaign.planned_run import Imported, ImportedJob, SourceFile
+from volbench.model.campaign.planned_run import Imported
 from volbench.model.results.finding import Severity
 
 UP_TO_SIZE: dict[str, str | None] = {"runtime": None, "time_based": None, "size": "10g"}
@@ -209,11 +209,7 @@ def test_a_job_that_ends_at_its_size_before_its_runtime_is_a_note() -> None:
 
 def test_an_import_that_moved_more_than_its_size_was_time_based() -> None:
     """A bare time_based is not in results of fio before 3.42; such a job was stopped."""
-    imported = Imported(
-        files=(SourceFile(name="r.json", source="r.json", sha256=""),),
-        jobs=(ImportedJob(name="a", groupid=0, section="a"),),
-        unreported_flags=("time_based",),
-    )
+    imported = Imported(files=(), jobs=(), unreported_flags=("time_based",))
     for size, is_stopped in ((IOPS_BYTES // 2, True), (IOPS_BYTES, False)):
         options = {"time_based": None, "runtime": "300s", "size": str(size)}
         (entry,) = found(a_view(a_run(options, imported=imported)), rule="ended-early")

@@ -12,10 +12,9 @@ from volbench.model.campaign.planned_run import (
     Volume,
     VolumeKind,
 )
-from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.tables.aggregate_table import aggregate_table
 from volbench.present.tables.hosts_tables import facts_text
-from volbench.present.tables.plan_tables import profile_table, runs_table
+from volbench.present.tables.plan_tables import runs_table
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.summary_table import state_notes, summary_table
 
@@ -153,18 +152,6 @@ def test_the_plan_distinguishes_sections() -> None:
     assert "s0: randread bs=8k" in plan
     assert "s1: write bs=16k" in plan
     assert "and 1 more" in plan
-
-
-def test_a_profile_is_shown_with_inherited_options() -> None:
-    """A job's own options stand over the defaults, and what it takes away is gone."""
-    job = Job(name="j", options={"bs": "8192", "direct": None}, note="why")
-    profile = Profile(
-        name="p", defaults={"rw": "read", "bs": "4096", "direct": "1"}, jobs=(job,), description="d"
-    )
-    text = printed(profile_table(profile))
-    assert "read bs=8k" in text
-    assert "direct=1" not in text
-    assert "why" in text
 
 
 @pytest.mark.parametrize(
