@@ -132,7 +132,9 @@ def aggregate_rows(
         return []
     step_of = {run.id: run.step for runs in steps for run in runs}
     parts = {
-        name: _rows_by_step(frame(name), step_of) for name in ("summary", "series", "histogram")
+        name: {int(s): part for s, part in rows.groupby(rows["run"].map(step_of), sort=False)}
+        for name in ("summary", "series", "histogram")
+        for rows in [frame(name)]
     }
     nothing = {name: frame(name).iloc[:0] for name in parts}
     rows: list[Row] = []
@@ -158,11 +160,6 @@ def _aggregated_steps(campaign: Campaign) -> list[list[Run]]:
     return [
         runs for runs in steps.values() if any((run.host, run.client) in clients for run in runs)
     ]
-
-
-def _rows_by_step(frame: pd.DataFrame, step_of: Mapping[str, int]) -> dict[int, pd.DataFrame]:
-    steps = frame["run"].map(step_of)
-    return {int(step): rows for step, rows in frame.groupby(steps, sort=False)}
 
 
 def _step_rows(

@@ -78,14 +78,11 @@ def match_cells(
     others = [f.column for f in design.factors if f.column not in {_SIDE, *compared, *WORKLOAD}]
     told: list[dict[str, object]] = [{} for _ in rows]  # Factors that split the cell of each row
     for name in others:
-        cells = _split_where_several(cells, sides, _values_of(design, name), name, told)
+        values = [hashable(cell.values[name]) for cell in design.cells]
+        of_rows = [values[number] for number in design.cell_of_rows]
+        cells = _split_where_several(cells, sides, of_rows, name, told)
     cells = _joined_by_job(cells, plain, sides, kept)
     return MatchedCells(tuple(cells), tuple(_labels(cells, plain, core, told, compared)))
-
-
-def _values_of(design: Design, column: str) -> list[Hashable]:
-    values = [hashable(dict(cell.values)[column]) for cell in design.cells]
-    return [values[number] for number in design.cell_of_rows]
 
 
 def _varies_within(design: Design, column: str) -> bool:
