@@ -62,7 +62,9 @@ _IF_INVALID = (
     "volbench check shows the reasons; measure these runs again, or include them with"
     " --keep-invalid"
 )
-_MAX_SENTENCES = 6  # Candidates that have a sentence each
+# Candidates that have a sentence each: more are a paragraph that nobody reads.
+# Noticed by: test_comparison_summary.py::test_many_candidates_share_a_sentence
+_MAX_SENTENCES = 6
 # Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
 # Noticed by: test_comparison_summary.py::test_ratios_without_intervals_say_what_is_better
 _MAX_END = 10
