@@ -184,3 +184,8 @@ def test_types_of_volumes_are_compared_over_their_volumes() -> None:
         for n, iops in enumerate(of_kind)
     ]
     assert answered(*rows)[1] == "io2 is 3 times as fast as gp3."
+
+
+def test_a_watch_has_no_workloads() -> None:
+    """It is the load of others, which nobody can repeat."""
+    assert answered(row(iops=1.0, rw="watched"))[0] == "/dev/sdb: watched."

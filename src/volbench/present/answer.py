@@ -168,6 +168,8 @@ def subject(design: Design, *, invalid: str = "") -> str:
     if searches and len(design.rows) == sum(len(search.places) for search in searches):
         bounds = [*dict.fromkeys(text for search in searches for text in search.within)]
         words = f"the highest rate within {listed(bounds)}"
+    if design.constants.get("rw") == WATCHED:
+        words = "watched"
     names = _compared_names(design)
     volumes = design.by_column.get("volume")
     if not compared and volumes and len(volumes.known) > 1:

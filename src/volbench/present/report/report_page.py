@@ -47,9 +47,10 @@ def render_report(content: ReportContent) -> str:
 
 
 def _jobs(part: CampaignPart) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """Return each job file with the runs that used it; imported results have none."""
+    """Return each job file with the runs that used it; imports and watches have none."""
     runs: dict[str, list[tuple[str, str, str]]] = {}
-    for run in () if part.campaign.is_imported else part.campaign.runs:
+    has_none = part.campaign.is_imported or part.campaign.is_watched
+    for run in () if has_none else part.campaign.runs:
         state = note_of(run, part.states).state
         word = "" if state is RunState.FINISHED else state.value
         runs.setdefault(part.jobs.get(run.id, ""), []).append((run.id, run.note, word))
