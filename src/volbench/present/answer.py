@@ -91,7 +91,7 @@ def reservations(results: Results, rows: Sequence[Row]) -> Iterator[str]:
     runs = {row["run"] for row in rows}
     shared = (row for row in results.rows("findings") if row["rule"] == "shared-limit")
     if message := next((text(row, "message") for row in shared if row["run"] in runs), ""):
-        yield f"{message} A difference between them does not come from the volumes."
+        yield f"{message} A difference may come from the load on it, not from the volumes."
     yield from _climb(results, rows)
 
 

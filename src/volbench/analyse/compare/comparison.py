@@ -65,9 +65,9 @@ _IF_INVALID = (
 # Candidates that have a sentence each: more are a paragraph that nobody reads.
 # Noticed by: test_comparison_summary.py::test_many_candidates_share_a_sentence
 _MAX_SENTENCES = 6
-# Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
+# Ratios beyond which a number says nothing, and ends of an interval that leave all open.
 # Noticed by: test_comparison_summary.py::test_ratios_without_intervals_say_what_is_better
-_MAX_END = 10
+_MAX_TIMES, _MAX_END = 100, 10
 # Upper over lower end of an interval that leaves a difference open.
 # Noticed by: test_comparison_summary.py::test_an_inconclusive_workload_is_not_called_equal
 _WIDE = 2.0
@@ -551,21 +551,20 @@ def _ends(low: float, high: float) -> str:
 
 
 def _end_text(ratio: float) -> str:
-    """Return an end of an interval or range; nothing was measured well enough to say 13.1x."""
-    return change_text(ratio) if ratio <= _MAX_END else f"more than {_MAX_END:g}x"
+    """Return an end of an interval or range."""
+    return change_text(ratio) if ratio <= _MAX_TIMES else f"more than {_MAX_TIMES:g}x"
 
 
 def _clause_of_one(row: Compared) -> str:
     interval = row.interval
     if interval is None:
         return f"{row.kind}: {row.words}"
-    size = percent(abs(interval.estimate - 1))
     low, high = sorted(abs(end - 1) for end in (interval.low, interval.high))
     ends = f"{percent(low)} to {percent(high)} %"
-    if interval.high > _MAX_END:
+    if interval.high >= 2:
         ends = _ends(interval.low, interval.high)
-    ends = f"{_level(row)} {ends}"
-    return f"{size} % {row.verdict.value} for {row.kind} ({ends})"
+    size = change_text(interval.estimate).lstrip("+-")
+    return f"{size} {row.verdict.value} for {row.kind} ({_level(row)} {ends})"
 
 
 def _clause_of_several(rows: Sequence[Compared]) -> str:
@@ -599,7 +598,7 @@ def _range_words(ratios: Sequence[float], measure: Measure) -> str:
     if min(ratios) < 1 < max(ratios):  # the worse end first
         ends.sort(reverse=not measure.more_is_better)
     low, high = (
-        f"{'more than ' if end > _MAX_END else ''}{change_words(min(end, _MAX_END), measure)}"
+        f"{'more than ' if end > _MAX_TIMES else ''}{change_words(min(end, _MAX_TIMES), measure)}"
         for end in (ends[0], ends[-1])
     )
     word = high.rpartition(" ")[2]

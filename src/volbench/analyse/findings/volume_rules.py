@@ -125,8 +125,8 @@ def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observatio
     # What a process gets beside others is a share, and equal shares are no repeats.
     if beside(view.run) or explained(view, context, Cause.IOPS_LIMIT):
         return
-    rate = total(view, "iops")
-    if not _is_round(rate):
+    sold = _nearest_sold(total(view, "iops"))
+    if not sold:
         return
     place = view.run.host, view.run.volume
     alike = [
@@ -134,22 +134,24 @@ def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observatio
         for other in context.views
         if (other.run.host, other.run.volume) == place
         and other.is_finished
-        and abs(total(other, "iops") / rate - 1) <= _MAX_OFF_ROUND
+        and abs(total(other, "iops") / sold - 1) <= _MAX_OFF_ROUND
         and not any(workload.is_paced for workload in other.workloads)
     ]
     if len(alike) >= _MIN_ALIKE:
         yield Observation(
-            f"Consistent with throttling at {format_count(rate)} IOPS: {len(alike)} runs are within"
+            f"Consistent with throttling at {format_count(sold)} IOPS: {len(alike)} runs are within"
             f" {format_percent(_MAX_OFF_ROUND)} of this round number.",
-            {"level": rate, "of": "iops", "runs": float(len(alike))},
+            {"level": sold, "of": "iops", "runs": float(len(alike))},
         )
 
 
-def _is_round(rate: float) -> bool:
+def _nearest_sold(rate: float) -> float:
+    """Return the round rate that a rate is close to; 0 if none is."""
     if not _MIN_SOLD_IOPS <= rate < math.inf:
-        return False
-    mantissa = rate / 10 ** math.floor(math.log10(rate) + _MAX_OFF_ROUND)
-    return any(abs(mantissa / sold - 1) <= _MAX_OFF_ROUND for sold in _SOLD)
+        return 0.0
+    power = 10 ** math.floor(math.log10(rate) + _MAX_OFF_ROUND)
+    near = (power * sold for sold in _SOLD if abs(rate / power / sold - 1) <= _MAX_OFF_ROUND)
+    return next(near, 0.0)
 
 
 def _throttling(view: RunView, explanation: Explanation, level: float) -> Observation:
