@@ -6,14 +6,13 @@ import re
 from collections.abc import Collection, Sequence
 
 from volbench.analyse.frames.design import WORKLOAD, Cell, Design
-from volbench.analyse.frames.run_options import UNTIL_STEADY
 from volbench.analyse.frames.workload_words import (
     factor_name,
     factor_text,
     value_text,
     workload_text,
 )
-from volbench.model.frames.metadata import NOT_SET
+from volbench.model.frames.metadata import NOT_SET, UNTIL_STEADY
 from volbench.present.formatting import MISSING, block_size, pattern, printable, short_target
 from volbench.units import parse_duration
 

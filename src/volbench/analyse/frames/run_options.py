@@ -10,11 +10,10 @@ from operator import mul
 from volbench.analyse.frames.design import GIVEN
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.columns import IDENTITY
-from volbench.model.frames.metadata import option_matters, option_value
+from volbench.model.frames.metadata import UNTIL_STEADY, option_matters, option_value
 from volbench.units import natural_order
 
 WITHIN = "_within"  # Column of the bounds on latencies in whose search a run is a trial
-UNTIL_STEADY = "until steady"  # Runtime of a run that ends when it is steady
 BESIDE = "_beside"  # Column of what `beside` returns
 _MEMBERS = "_members"  # Column of the runs of a sum
 # Columns of the first process that name the sum of several

@@ -63,6 +63,7 @@ _DEFAULTS = {
     **dict.fromkeys(("fadvise_hint", "invalidate", "scramble_buffers"), "1"),
     **dict.fromkeys(("offset", "ramp_time", "startdelay", "thinktime", "thinktime_spin"), "0"),
 }
+UNTIL_STEADY = "until steady"  # Runtime of a run that ends when it is steady
 NOT_SET = "not set"
 
 
