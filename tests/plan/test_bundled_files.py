@@ -22,11 +22,19 @@ def test_a_folder_gets_a_hint_of_its_own(tmp_path: Path) -> None:
     assert "write --on" in caught.value.hint
 
 
-def test_a_misspelt_name_gets_a_suggestion() -> None:
-    """The nearest bundled name is offered."""
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("quik", "quick"), ("./quick.yml", "quick.yaml"), ("./quik.fio", "quick.yaml")],
+)
+def test_a_misspelt_name_gets_a_suggestion(
+    name: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest bundled name is offered, or the file beside it, whatever its ending."""
+    monkeypatch.chdir(tmp_path)
+    Path("quick.yaml").touch()
     with pytest.raises(InputError) as caught:
-        read_profile("quik")
-    assert "quick" in caught.value.hint
+        read_profile(name)
+    assert f"`{meant}`" in caught.value.hint
 
 
 @pytest.mark.parametrize("path", ["a" * 5000, "a/" * 3000])

@@ -11,6 +11,7 @@ from volbench.errors import InputError, did_you_mean, nearest, quoted, unread
 # Text that a person writes; more is another kind of file. Noticed by:
 # tests/plan/test_bundled_files.py::test_files_that_are_not_profiles_are_refused
 _MAX_BYTES = 1 << 20
+_ENDINGS = (".yaml", ".yml", ".fio")
 _MAX_NAMES = 8  # Bundled files that a hint names, so that it fits a screen
 _PROFILES = "profiles"
 
@@ -73,13 +74,12 @@ def _hint(path: Path, names: Sequence[str]) -> str:
     if path.is_dir() or (path.is_absolute() and not path.suffix):
         return f"to measure {path}, write --on {quoted(path)}"
     if path.name != str(path) or path.suffix:
-        beside = [file.stem for file in path.parent.glob(f"*{path.suffix}") if file.is_file()]
-        near = nearest(path.stem, beside)
-        return (
-            f"did you mean `{path.with_name(near + path.suffix)}`?"
-            if near
-            else f"look at: ls {quoted(path.parent)}"
-        )
+        endings = {path.suffix, *_ENDINGS}
+        files = (file for file in path.parent.glob("*") if file.suffix in endings)
+        beside = {file.stem: file.name for file in files if file.is_file()}
+        if near := nearest(path.stem, beside):
+            return f"did you mean `{path.with_name(beside[near])}`?"
+        return f"look at: ls {quoted(path.parent)}"
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return did_you_mean(str(path), names, f"bundled are {', '.join(names[:_MAX_NAMES])}{more}")
 

@@ -152,7 +152,9 @@ def _axes_of(reader: OptionReader, value: Mapping[str, object]) -> tuple[Axes, l
         if name in axes:
             faults.append(Fault("is given twice, once as an alias", "keep one", (key,), True))
         elif not isinstance(items, list):
-            faults.append(Fault("must be a list of values", f"write {key}: [...]", (key,)))
+            is_empty = items is None  # its place would be that of the next key
+            hint = f"write {key}: [...]"
+            faults.append(Fault("must be a list of values", hint, (key,), is_empty))
         elif not items:
             faults.append(Fault("has no values", "name at least one", (key,), True))
         else:
