@@ -15,13 +15,6 @@ def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
     assert read_profile(str(path)) == ("name: mine\n", str(path))
 
 
-def test_a_folder_gets_a_hint_of_its_own(tmp_path: Path) -> None:
-    """The bundled names are no help where the file is in the folder."""
-    with pytest.raises(InputError) as caught:
-        read_profile(str(tmp_path))
-    assert "write --on" in caught.value.hint
-
-
 @pytest.mark.parametrize(
     ("name", "meant"),
     [("quik", "quick"), ("./quick.yml", "quick.yaml"), ("./quik.fio", "quick.yaml")],
