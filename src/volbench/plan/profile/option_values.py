@@ -152,7 +152,7 @@ def _axes_of(reader: OptionReader, value: Mapping[str, object]) -> tuple[Axes, l
         if name in axes:
             faults.append(Fault("is given twice, once as an alias", "keep one", (key,), True))
         elif not isinstance(items, list):
-            is_empty = items is None  # its place would be that of the next key
+            is_empty = items is NULL  # its place would be that of the next key
             hint = f"write {key}: [...]"
             faults.append(Fault("must be a list of values", hint, (key,), is_empty))
         elif not items:
