@@ -66,7 +66,7 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     sentences += [*course_sentences(trends)] if trends else []
     sentences += [plot.description for plot in plots if plot.name in _LEADS] + dataset.sentences
     named = subject(design, invalid=invalid) if valid else ", ".join(dataset.names)
-    said = answer(design, invalid=invalid)
+    said = [] if any(each.name == AUDIT for each in tables) else answer(design, invalid=invalid)
     own = [*missing_clients(dataset), *sentences, *(said[1:] if valid and not title else said)]
     own += reservations(dataset, valid)
     tables += [replace(trends_table(trends), title="")] if trends else []

@@ -77,6 +77,7 @@ def show_results(
     """
     from volbench.api.many_campaigns import open_campaigns, states_expectations, store_tables
     from volbench.model.campaign.planned_run import RunState
+    from volbench.present.tables.audit_table import AUDIT
     from volbench.present.tables.expectations_table import expectations_table
     from volbench.present.tables.results_table import result_tables, runs_table
 
@@ -88,7 +89,10 @@ def show_results(
             states[run] = replace(states[run], reason="")
     is_brief = table_output.is_brief
     is_compared = is_brief and not table_output.is_wide
-    tables = result_tables(opened, states, is_brief=is_brief, is_compared=is_compared)
+    is_audit = {run.profile for run in opened.campaign.runs} == {AUDIT}  # Its answer is its verdict
+    tables = result_tables(
+        opened, states, is_brief=is_brief, is_compared=is_compared, has_answer=not is_audit
+    )
     verdicts = opened.expect() if states_expectations(opened) else []
     answers = expectations_table(verdicts, is_brief=table_output.is_brief)
     if is_quiet() and table_output.is_brief:
@@ -166,7 +170,8 @@ def _in_one_line(opened: Dataset, verdicts: Sequence[Verdict]) -> str:
     if failed:
         said += f" {counted_noun(len(failed), 'run')} failed: {failed[0]}."
     found = Counter(verdict.answer.value for verdict in verdicts)
-    warned = [row for row in opened.rows("findings") if row["severity"] != Severity.NOTE.value]
+    severe = (row for row in opened.rows("findings") if row["severity"] != Severity.NOTE.value)
+    warned = {(row["run"], row["rule"]) for row in severe}
     warnings = counted_noun(len(warned), "warning")
     return f"{said} {', '.join(f'{count} {answer}' for answer, count in found.items()) or warnings}"
 

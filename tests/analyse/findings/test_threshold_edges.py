@@ -66,10 +66,10 @@ def test_a_mean_needs_three_samples(samples: int, count: int) -> None:
     assert len(found(a_view(run, device=rows), rule="cpu-bound")) == count
 
 
-def stolen(seconds: int, rate: float) -> RunView:
+def stolen(seconds: int, rate: float, level: float = IOPS) -> RunView:
     """Return a run whose host was disturbed for some seconds, in which its rate was another."""
     run = a_run()
-    rates = [rate if second < seconds else IOPS for second in range(SECONDS)]
+    rates = [rate if second < seconds else level for second in range(SECONDS)]
     samples = device_samples(run)
     for sample in samples:
         if 0 < float(str(sample["t_s"])) <= seconds:
@@ -96,6 +96,8 @@ def test_host_noise_is_weighted_by_its_effect(
     entries = found(stolen(seconds, rate), rule="host-noise")
     assert [entry.severity for entry in entries] == severities
     assert all(words in entry.message for entry in entries)
+    (alike,) = found(stolen(12, 154.2, level=155.0), rule="host-noise")
+    assert "less than 1 %" in alike.message  # both would be printed as 155
 
 
 @pytest.mark.parametrize(("share", "count"), [(1.04, 0), (1.06, 1)])

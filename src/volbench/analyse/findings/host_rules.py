@@ -279,8 +279,8 @@ def host_noise(view: RunView, context: Context) -> Iterator[Observation]:
         if math.isnan(off):
             result = f"{'none shows' if flags.all() else 'too few others show'} the rate on an idle"
             result += " host" + is_limited * ", but the rate was flat at a limit"
-        elif off < _MIN_OFF:
-            result = "they changed the result by less than 0.1 %"
+        elif off < _MIN_OFF or format_count(clean) == format_count(every):
+            result = f"they changed the result by less than {0.1 if off < _MIN_OFF else 1} %"
         else:
             result = f"without them {format_count(clean)} IOPS instead of {format_count(every)}"
             result += f", so the result is uncertain by {format_percent(off)}"

@@ -15,7 +15,7 @@ from statistics import fmean
 from volbench.analyse.bottleneck.sustained_level import MAX_SAME_DISTANCE
 from volbench.engine.campaign.round_stopping import Decision, ResultsJudge
 from volbench.model.campaign.planned_run import Run
-from volbench.units import gain_words
+from volbench.units import format_percent
 
 # Jobs of a ladder that always run: one depth alone shows no gain.
 # Noticed by: test_depth_stopping.py::test_two_depths_are_always_tried
@@ -77,7 +77,8 @@ def _needless(shallower: Sequence[str], clients: Sequence[Mapping[str, float]]) 
         return ""
     if not gain <= MAX_SAME_DISTANCE:  # nothing kept it from running
         return f"{last} has no result"
-    words = f"{tried[-1]} {gain_words(gain)} compared with shallower queues"
+    most = format_percent(MAX_SAME_DISTANCE)
+    words = f"{tried[-1]} is at most {most} faster than shallower queues"
     return words if tried[-1] == last else f"{last} was not tried, because {words}"
 
 
