@@ -15,7 +15,7 @@ from volbench.store.journal import History
 @pytest.mark.parametrize(
     ("kind", "options", "direct"),
     [
-        (VolumeKind.NBD, {}, True),
+        (VolumeKind.NBD, {"ioengine": "libaio"}, True),
         (VolumeKind.DEVICE, {"ioengine": "io_uring_cmd"}, True),
         (VolumeKind.DEVICE, {"ioengine": "mmap", "direct": "1"}, False),
         (VolumeKind.DEVICE, {}, False),
@@ -24,14 +24,15 @@ from volbench.store.journal import History
 def test_the_engine_decides_about_the_page_cache(
     tmp_path: Path, kind: VolumeKind, options: dict[str, str], *, direct: bool
 ) -> None:
-    """An export is never cached by the host, a mapped file always is."""
+    """An export has an engine of its own and is never cached by the host, a mapped file always."""
     layout, campaign = make(
         tmp_path, "fio-3.33/randrw-jsonplus", Section(name="mix", options=options)
     )
     (run,) = campaign.runs
     there = run.model_copy(update={"volume": run.volume.model_copy(update={"kind": kind})})
     rows = ingest(layout, campaign.model_copy(update={"runs": (there,)}))
-    assert {row["direct"] for row in rows.summary} == {direct}
+    engine = "nbd" if kind is VolumeKind.NBD else options.get("ioengine")
+    assert {(row["direct"], row["ioengine"]) for row in rows.summary} == {(direct, engine)}
 
 
 @pytest.mark.parametrize("version", ["3.28", "3.33", "3.42"])

@@ -106,9 +106,10 @@ def carry_out(
     say_overrides()
     with reported_errors(table_output):
         prepared = prepare(hosts, request)
-        of_profiles = (text for each in request.profiles for text in profile_warnings(each))
+        runs = prepared.campaign.runs
+        of_profiles = (text for each in request.profiles for text in profile_warnings(each, runs))
         versions = {host.name: host.fio_version for host in prepared.hosts}
-        defects = met_defects(prepared.campaign.runs, versions)
+        defects = met_defects(runs, versions)
         warnings = [*warnings_of(prepared.campaign), *defects, *of_profiles]
         for warning in warnings[:_MAX_WARNINGS]:
             click.echo(f"warning: {warning}", err=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from volbench.analyse.frames.workload_spec import bypasses_page_cache, engine_name
 from volbench.fio.results.merge_jobs import MIN_TOGETHER, bin_edges_ns
-from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.columns import (
     LABEL_PREFIX,
     LAST_BINS_S,
@@ -68,7 +68,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "tool": run.tool.value,
         "rw": _pattern(run, section, options),
         "rwmixread": _read_percent(options),
-        "direct": _is_direct(run, options) if is_reported or "direct" in options else None,
+        "direct": _is_direct(options) if is_reported or "direct" in options else None,
         "iodepth": _integer(options.get("iodepth", default)),
         "numjobs": _integer(options.get("numjobs", default)),
         "ioengine": options.get("ioengine"),
@@ -303,10 +303,8 @@ def _effective_options(run: Run, section: Section) -> dict[str, str]:
     return {"rw": "read", "bs": "4096", **run.effective(section)}
 
 
-def _is_direct(run: Run, options: Mapping[str, str]) -> bool:
-    is_nbd = run.volume.kind is VolumeKind.NBD
-    engine = "nbd" if is_nbd else engine_name(options.get("ioengine", ""))
-    return bypasses_page_cache(engine, options)
+def _is_direct(options: Mapping[str, str]) -> bool:
+    return bypasses_page_cache(engine_name(options.get("ioengine", "")), options)
 
 
 def _read_percent(options: Mapping[str, str]) -> int | None:

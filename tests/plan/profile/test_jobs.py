@@ -62,10 +62,7 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
         ("{rw: read, bs: 4k, ioengine: libaio, direct: 0, iodepth: 8}", ["without direct: 1"]),
         ("{rw: read, bs: 4k, ioengine: libaio, direct: 1, iodepth: 8}", []),
         ("{rw: read, bs: 4k, ioengine: mmap, direct: 1}", ["no effect with the ioengine mmap"]),
-        (
-            "{rw: read, bs: 4k, ioengine: io_uring, iodepth: 4, iodepth_batch: 9}",
-            ["lowers it to 4"],
-        ),
+        ("{rw: read, bs: 4k, ioengine: io_uring, iodepth_batch: 9}", ["lowers it to 1"]),
         ("{rw: read, bs: 4k, runtime: 60s}", ["when it has moved its size once"]),
         ("{rw: read, bs: 4k, runtime: 60s, loops: 9}", []),
         ("{rw: read, bs: 4k, runtime: 2s, time_based: 1, loops: 9}", ["loops has no effect"]),
@@ -87,10 +84,13 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
 )
 def test_implicit_behaviour_of_fio_is_a_warning(options: str, warnings: list[str]) -> None:
     """Defaults that decide what is measured, and options without effect."""
-    texts = [*profile_warnings(load(f"name: x\njobs: {{a: {options}}}\n"))]
+    profile = load(f"name: x\njobs: {{a: {options}}}\n")
+    texts = [*profile_warnings(profile)]
     assert len(texts) == len(warnings)
     assert all(part in text for part, text in zip(warnings, texts, strict=True))
     assert all(text.startswith("job a: ") for text in texts)
+    there = profile.model_copy(update={"volumes": {"data": "nbd://h/e"}})
+    assert "so iodepth" not in "".join(profile_warnings(there))
 
 
 def test_lists_in_a_job_are_a_job_for_each_combination() -> None:

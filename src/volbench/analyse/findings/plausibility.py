@@ -10,8 +10,8 @@ from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.volume_context import DeviceKind, device_kind
 from volbench.analyse.findings.rule import Observation
 from volbench.analyse.frames.run_view import Result, RunView, results_of, total
-from volbench.model.campaign.planned_files import MEMORY_ENGINES
 from volbench.model.campaign.planned_run import VolumeKind
+from volbench.model.profile.option_policy import MEMORY_ENGINES
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_count, format_latency, format_percent, format_rate

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from volbench.model.campaign.planned_run import Run, VolumeKind
+from volbench.model.profile.option_policy import MEMORY_ENGINES
 
 # Engines that wait for each I/O (FIO_SYNCIO), so that their queue depth is 1
 SYNCHRONOUS = frozenset(
@@ -22,9 +23,9 @@ SYNCHRONOUS = frozenset(
 )
 
 _SPDK = frozenset({"spdk", "spdk_nvme", "spdk_bdev"})  # Names that its engines give themselves
-_WITHOUT_VOLUME = frozenset({"null", "cpuio", "net", "netsplice", "filecreate", "filedelete"})
 # Engines whose I/O passes neither the page cache nor the block layer's counters of the host
-_OUTSIDE_KERNEL = _WITHOUT_VOLUME | {
+_OUTSIDE_KERNEL = MEMORY_ENGINES | {
+    *("filecreate", "filedelete"),
     *("nbd", "rbd", "rados", "http", "gfapi", "gfapi_async", "libhdfs", "libiscsi", "nfs", "dfs"),
     *("io_uring_cmd", "sg", "libblkio", "rdma", "mtd", "dev-dax", "libpmem", "pmemblk"),
     *_SPDK,
@@ -236,10 +237,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
     for section in run.sections:
         options = run.effective(section)
         is_complete = run.reports_options(section)
-        engine = options.get("ioengine", "psync" if is_complete else "")
-        engine = engine_name(engine)
-        if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
-            engine = "nbd"
+        engine = engine_name(options.get("ioengine", "psync" if is_complete else ""))
         workloads.append(
             WorkloadSpec(
                 section=section.name,

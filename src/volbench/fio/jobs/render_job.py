@@ -9,11 +9,16 @@ from volbench import __version__
 from volbench.errors import InputError, quoted
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL
-from volbench.model.campaign.planned_files import MEMORY_ENGINES, section_files
+from volbench.model.campaign.planned_files import section_files
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.profile.fio_options import check_text
-from volbench.model.profile.option_policy import PLANNED_LOG, SENT_LOGS, changing_option
+from volbench.model.profile.option_policy import (
+    MEMORY_ENGINES,
+    PLANNED_LOG,
+    SENT_LOGS,
+    changing_option,
+)
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 from volbench.units import parse_duration
 

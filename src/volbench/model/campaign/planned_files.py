@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
-
-MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
+from volbench.model.profile.option_policy import MEMORY_ENGINES
 
 Range = tuple[int, int]
 """Offsets of the first byte and behind the last."""
@@ -133,9 +132,7 @@ def bytes_of(text: str, *, whole: int | None) -> int | None:
     """Return the bytes of a size; for a percentage only when the whole is known."""
     if text.isdecimal():
         return int(text)
-    if text.endswith("%") and whole is not None:
-        return whole * int(text[:-1]) // 100
-    return None
+    return whole * int(text[:-1]) // 100 if text.endswith("%") and whole is not None else None
 
 
 def _lengths(options: Mapping[str, str]) -> list[int]:

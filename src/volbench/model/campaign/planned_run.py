@@ -17,6 +17,7 @@ from volbench.model.campaign.target_paths import paths_of
 from volbench.model.client_counts import counted_job, split_count
 from volbench.model.frozen_model import Count, FileName, Frozen, Seconds
 from volbench.model.profile.expect_setting import Expect
+from volbench.model.profile.option_policy import on_export
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
 from volbench.model.profile.profile_settings import Limits, Repeat, Rounds, Until
 from volbench.units import counted_noun
@@ -240,9 +241,8 @@ class Run(Frozen):
     def has_default(self, section: Section, name: str) -> bool:
         """Return whether an option has fio's default where a section does not set it."""
         omitted = () if self.imported is None else self.imported.unreported_flags
-        return self.reports_options(section) and (
-            name not in omitted or name in self.effective(section)
-        )
+        is_known = name not in omitted or name in self.effective(section)
+        return is_known and self.reports_options(section)
 
     def only_reads_shared(self, section: Section) -> bool:
         """Return whether a section reads the shared file, which another run has written."""
@@ -258,8 +258,9 @@ class Run(Frozen):
         return self.model_copy(update={"sections": sections}) if options else self
 
     def effective(self, section: Section) -> dict[str, str]:
-        """Return the options of a section, including the options of the run."""
-        return {**self.options, **section.options}
+        """Return the options of a section and its run, and the ioengine that its volume needs."""
+        options = {**self.options, **section.options}
+        return on_export(options) if self.volume.kind is VolumeKind.NBD else options
 
 
 class RunState(StrEnum):

@@ -43,9 +43,7 @@ class Node:
         """Kind of node, for messages."""
         if self.entries is not None:
             return "a mapping"
-        if self.items is not None:
-            return "a list"
-        return "nothing" if self.raw is None else "a value"
+        return "a list" if self.items is not None else "nothing" if self.raw is None else "a value"
 
     @property
     def is_null(self) -> bool:

@@ -71,6 +71,7 @@ _IN_PLACE_ENGINES_NAMES = """
 sync psync vsync pvsync pvsync2 mmap splice posixaio libaio io_uring null cpuio
 """
 _IN_PLACE_ENGINES = frozenset(_IN_PLACE_ENGINES_NAMES.split())
+MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
 # Reviewed ioengines that stay within the volume; any other needs ``--allow-exec``. libpmem cuts a
 # file to the size of the job, as fio 3.33 does with it.
 PLAIN_ENGINES = _IN_PLACE_ENGINES | {
@@ -402,6 +403,11 @@ def unintended(options: Mapping[str, str]) -> Iterator[Conflict]:
     if len(mix) == 2 and sum(mix) != 100:
         message = f"rwmixread and rwmixwrite add up to {sum(mix)}"
         yield Conflict(message, "keep one", option="rwmixwrite")
+
+
+def on_export(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options on an NBD volume, whose ioengine replaces all but those in memory."""
+    return {**options, **({} if options.get("ioengine") in MEMORY_ENGINES else {"ioengine": "nbd"})}
 
 
 def lacks_pattern(options: Mapping[str, str | None]) -> bool:

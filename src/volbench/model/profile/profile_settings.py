@@ -169,8 +169,7 @@ class Limits(LimitNumbers):
         known = {
             key: shortest(float(value)) for key, value in provisioned.items() if value is not None
         }
-        machine = {"machine": self.machine} if self.machine else {}
-        return {"type": self.name, **known, **machine}
+        return {"type": self.name, **known, **({"machine": self.machine} if self.machine else {})}
 
 
 class Until(Document):

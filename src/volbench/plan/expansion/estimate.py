@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.model.campaign.planned_files import MEMORY_ENGINES, file_ranges, transferred_bytes
+from volbench.model.campaign.planned_files import file_ranges, transferred_bytes
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
+from volbench.model.profile.option_policy import MEMORY_ENGINES
 from volbench.model.profile.profile_model import Start
 from volbench.model.profile.profile_settings import MIN_ROUNDS
 from volbench.units import parse_duration

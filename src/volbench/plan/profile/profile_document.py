@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Self
@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from volbench.errors import nearest
+from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.document.document_model import Document
 from volbench.model.document.located_errors import Fault, Location, reject, suggestion
 from volbench.model.profile.expect_setting import expect_faults
@@ -21,6 +22,7 @@ from volbench.model.profile.option_policy import (
     fio_conflicts,
     lacks_block_size,
     lacks_pattern,
+    on_export,
     unintended,
 )
 from volbench.model.profile.profile_model import (
@@ -504,8 +506,16 @@ def _matrix_fault(document: ProfileDocument) -> Iterator[Fault]:
             )
 
 
-def profile_warnings(profile: Profile) -> Iterator[str]:
-    """Yield settings of a profile that fio accepts, but that measure something else, each once."""
+def profile_warnings(profile: Profile, runs: Collection[Run] = ()) -> Iterator[str]:
+    """Yield settings of a profile that fio accepts, but that measure something else, each once.
+
+    Args:
+        runs: planned runs, whose volumes may be NBD exports; without them, those of the profile.
+    """
+    exported = {role for role, target in profile.volumes.items() if target.startswith("nbd")}
+    if runs:
+        others = {run.volume.role for run in runs if run.volume.kind is not VolumeKind.NBD}
+        exported = profile.roles - others
     jobs: dict[str, list[str]] = {}
     for job in profile.jobs:
         if job.warming is not None:
@@ -513,7 +523,8 @@ def profile_warnings(profile: Profile) -> Iterator[str]:
         sections = effective_options(job, profile.defaults)
         for section, options in sections.items():
             given = {*job.options, *job.sections.get(section, {})}
-            for text in doubtful(options, own=given):
+            is_exported = job.roles.get(section, job.role) in exported
+            for text in doubtful(on_export(options) if is_exported else options, own=given):
                 jobs.setdefault(text, []).append(section or job.name)
         if len(sections) > 1 and any("group_reporting" in given for given in sections.values()):
             text = "group_reporting is left out, so that each of its sections is a row of its own"
