@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from statistics import median
@@ -88,11 +88,15 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
 
 def reservations(results: Results, rows: Sequence[Row]) -> Iterator[str]:
     """Yield what makes an answer doubtful: volumes of one disk, and a first run that climbed."""
-    runs = {row["run"] for row in rows}
-    shared = (row for row in results.rows("findings") if row["rule"] == "shared-limit")
+    yield from shared_limit(results.rows("findings"), {row["run"] for row in rows})
+    yield from _climb(results, rows)
+
+
+def shared_limit(findings: Sequence[Row], runs: Collection[object]) -> Iterator[str]:
+    """Yield which volumes of runs are on one disk, if any."""
+    shared = (row for row in findings if row.get("rule") == "shared-limit")
     if message := next((text(row, "message") for row in shared if row["run"] in runs), ""):
         yield f"{message} A difference may come from the load on it, not from the volumes."
-    yield from _climb(results, rows)
 
 
 def _climb(results: Results, rows: Sequence[Row]) -> Iterator[str]:

@@ -97,6 +97,7 @@ def test_too_few_campaigns_are_reported(nights: int, state: State) -> None:
     trend = only(summary_of(nights, level=dropping(at=nights - 1)))
     assert (trend.state, trend.limits) == (state, None)
     assert trend.shortage == f"{nights} of at least 5 campaigns"
+    assert trend.reference == max(1, nights - 1)
 
 
 @pytest.mark.slow

@@ -72,6 +72,8 @@ def test_a_loss_looks_alike_in_all_trends_and_asked_rates_are_hollow() -> None:
     assert all(hollow)
     assert "Hollow: as asked (rate_iops=2000)" in caption_of(build_plot("trend", asked))
     assert "the same share of each panel's values" in caption_of(plot)
+    one = build_plot("trend", given | {"summary": summary.drop_duplicates("campaign").head(3)})
+    assert [each.label for each in one.series if each.label] == ["median of a campaign", "level"]
     volumes = [summary.assign(volume=name) for name in ("/dev/sda", "/dev/sdb")]
     apart = build_plot("trend", given | {"summary": pd.concat(volumes, ignore_index=True)})
     assert {panel.title.split(", ")[-2] for panel in apart.panels} == {"/dev/sda", "/dev/sdb"}

@@ -496,7 +496,7 @@ def reference_length(count: int, wanted: int | None, changed: int) -> int:
         wanted: length that was asked for; None to choose.
         changed: place of the first change; `count` for none.
     """
-    usual = max(MIN_REFERENCE, min(USUAL_REFERENCE, count - 1), count // 2)
+    usual = max(1, min(USUAL_REFERENCE, count - 1), count // 2)
     return min(wanted or min(MAX_REFERENCE, usual), count, changed)
 
 

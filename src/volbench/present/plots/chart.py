@@ -17,6 +17,7 @@ from volbench.analyse.frames.job_frames import left_out, measured, plain_rows
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
+from volbench.present.answer import shared_limit
 from volbench.present.factor_words import constants_words
 from volbench.present.formatting import printable
 from volbench.present.plots.charts.design_chart import response_kind
@@ -117,6 +118,7 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
         "" if kind.is_over_design else _constants(summary),
         "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
         invalid,
+        *(each[:-1] for each in shared_limit(plain_rows(every["findings"]), {*shown["run"]})),
         *(_not_shown(state, count) for state, count in left_out(summary).items()),
     ]
     own = plot.title or kind.title

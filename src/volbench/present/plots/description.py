@@ -16,7 +16,7 @@ from typing import Literal
 
 import pandas as pd
 
-from volbench.present.plots.marks import AnyMark, Dash, Mark
+from volbench.present.plots.marks import AnyMark, Dash, Mark, ReferenceLine, Span, series_of
 from volbench.units import format_count, format_duration, format_latency, format_rate, format_size
 
 Scale = Literal["linear", "time", "log", "log2", "symlog", "category"]
@@ -124,8 +124,14 @@ class Plot:
         return any(panel.z is not None for panel in self.panels)
 
 
-def grid(panels: Sequence[Panel], *, height_in: float, abreast: int = 1) -> Plot:
-    """Return a plot of panels row by row, so many abreast, all of one height."""
+def grid(
+    panels: Sequence[Panel], *, height_in: float, abreast: int = 1, series: Sequence[Series] = ()
+) -> Plot:
+    """Return a plot of panels row by row, of one height, with a legend of what they show."""
+    marks = [mark for panel in panels for mark in panel.marks]
+    shown = {mark.series for mark in marks if isinstance(mark, Span | ReferenceLine)}
+    for mark in (each for each in marks if isinstance(each, Mark)):
+        shown |= {key for key, rows in series_of(mark) if len(rows)}
     places = [divmod(index, abreast) for index in range(len(panels))]
     return Plot(
         panels=named_once(
@@ -136,6 +142,7 @@ def grid(panels: Sequence[Panel], *, height_in: float, abreast: int = 1) -> Plot
         ),
         heights=(height_in,) * (places[-1][0] + 1),
         widths=(1.0,) * min(abreast, len(panels)),
+        series=tuple(each if each.key in shown else replace(each, label="") for each in series),
     )
 
 

@@ -274,16 +274,16 @@ def build_trends(trends: Trends) -> Plot:
     ]
     asked = "; ".join(dict.fromkeys(trend.asked for trend in drawn if trend.asked))
     abreast = min(2, len(panels))
+    series = (
+        Series("value", "median of a campaign", "muted", "circle"),
+        Series("level", "level", "palette-0"),
+        Series("limits", "control limits", "palette-1", dash="dashed"),
+        Series("change", "change of level", "ink", dash="dotted"),
+        Series("outside", "beyond a limit", "palette-1", "diamond"),
+    )
     return replace(
-        grid(panels, height_in=_PANEL_IN, abreast=abreast),
+        grid(panels, height_in=_PANEL_IN, abreast=abreast, series=series),
         width_in=11.0,
-        series=(
-            Series("value", "median of a campaign", "muted", "circle"),
-            Series("level", "level", "palette-0"),
-            Series("limits", "control limits", "palette-1", dash="dashed"),
-            Series("change", "change of level", "ink", dash="dotted"),
-            Series("outside", "beyond a limit", "palette-1", "diamond"),
-        ),
         answer=trend_headline(trends),
         caption=(
             "Grey: reference period",
@@ -406,11 +406,11 @@ def _trend_panel(
     outside = data[data["is_outside"]]
     x = data["_x"]
     last = trend.reference - 1
-    reference = marks.Span(float(x.iloc[0]), float(x.iloc[last]), series="shade")
     size = 5.0 if len(data) <= _FEW else 2.5
     name = f"{trend.name}, {measure_name(trend.measure)}"
     end = axis.limits[1] if axis.limits else float(x.iloc[-1])
     behind = x.iloc[last : last + 2].mean(), end
+    reference = marks.Span(float(x.iloc[0]), behind[0], series="shade")
     return Panel(
         x=Axis(),
         y=Axis(format=_format_of(trend), limits=ends),

@@ -78,20 +78,12 @@ def build(runs: _Runs) -> Plot:
     spans = runs.spans
     blocks = [spans[first : first + _ABREAST] for first in range(0, len(spans), _ABREAST)]
     panels = [panel for block in blocks for panel in _block(lay_out(block), runs.events)]
-    keys = {key for panel in panels for mark in panel.marks for key in _keys(mark)}
     return replace(
-        grid(panels, height_in=_PANEL_IN),
+        grid(panels, height_in=_PANEL_IN, series=_SERIES),
         width_in=_WIDTH_IN if len(spans) > 2 else _NARROW_IN,
-        series=tuple(series for series in _SERIES if series.key in keys),
         caption=_notes(runs.uses),
         shared_x=len(blocks) == 1,
     )
-
-
-def _keys(mark: marks.AnyMark) -> set[str]:
-    if isinstance(mark, marks.Mark):
-        return {key for key, _ in marks.series_of(mark)}
-    return {mark.series} if isinstance(mark, marks.Span) else set()
 
 
 def _notes(uses: Sequence[Row]) -> tuple[str, ...]:

@@ -229,15 +229,8 @@ def _handle(series: Series, mark: type | None, looks: Looks) -> Artist:
     if mark is Lines:
         look = looks.line(series.key)
         return Line2D([], [], marker=marker, markersize=5, label=series.label, **look)
-    return Line2D(
-        [],
-        [],
-        linestyle="none",
-        marker=marker or "o",
-        markersize=6,
-        color=looks.colour(series.key),
-        label=series.label,
-    )
+    look = {"linestyle": "none", "color": looks.colour(series.key)}
+    return Line2D([], [], marker=marker or "o", markersize=6, label=series.label, **look)
 
 
 def _mark_types(plot: Plot) -> dict[str, type]:
