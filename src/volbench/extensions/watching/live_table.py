@@ -153,8 +153,7 @@ def _disk_row(disk: LiveDisk, *, several: bool) -> str:
         f"{depth:.0f}" if depth >= 100 else f"{depth:.1f}",
         f"{rates['active_percent']:.0f}",
     )
-    texts = zip(cells, _WIDTHS, strict=True)
-    return start + "".join(f" {cell:>{width}}" for cell, width in texts)
+    return start + "".join(f" {cell:>{width}}" for cell, width in zip(cells, _WIDTHS, strict=True))
 
 
 def _kibibytes(size_bytes: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from volbench.units import counted_noun, format_count, format_duration, format_percent, format_rate
@@ -20,6 +20,8 @@ _SHOWN = 5  # disks, and hosts
 _SPANS = 3  # of a disk, the longest
 _GAP_S = 2.0  # Longest pause within a span: an interval just below a threshold ends none
 _PROCESSES = 3
+_VERBS = {"read": "read", "write": "wrote"}
+_MIN_KNOWN = 0.5  # Share of the bytes from which processes are named. No verdict depends on it
 
 
 class _Span(NamedTuple):
@@ -79,34 +81,34 @@ def _disk_words(rows: pd.DataFrame, processes: pd.DataFrame) -> str:
     mask = (rows["active_percent"] >= _BUSY_PERCENT) & (rows["queue_depth"] > _QUEUE)
     spans = _spans(rows, mask)
     if not spans:
-        return f"{words}never saturated{_causes(processes, [])}."
+        return f"{words}never saturated{_causes(rows, rows, processes, '')}."
     longest = sorted(spans, key=lambda span: span.begin_s - span.end_s)[:_SPANS]
     times = ", ".join(
         f"{_clock(span.begin_utc)} to {_clock(span.end_utc)}" for span in sorted(longest)
     )
     more = f" (the longest of {len(spans)} times)" if len(spans) > _SPANS else ""
     lasted = format_duration(round(float(rows.loc[mask, "interval_s"].sum())))
-    return f"{words}saturated for {lasted}: {times}{more}{_causes(processes, spans)}."
+    causes = _causes(rows, rows[mask], processes, "meanwhile, ")
+    return f"{words}saturated for {lasted}: {times}{more}{causes}."
 
 
-def _causes(processes: pd.DataFrame, spans: Sequence[_Span]) -> str:
-    """Return the processes with the most bytes in some spans, or in the whole watch."""
-    ends, begins = processes["t_s"], processes["t_s"] - processes["interval_s"]
-    inside = processes["t_s"].notna()
-    if spans:
-        inside &= False
-    for span in spans:
-        inside |= (ends > span.begin_s) & (begins < span.end_s)
-    chosen = processes[inside]
-    moved = (chosen["read_bytes"] + chosen["write_bytes"]).groupby(chosen["process"]).sum()
-    if not moved.sum():
+def _causes(rows: pd.DataFrame, busy: pd.DataFrame, processes: pd.DataFrame, when: str) -> str:
+    """Return who moved the bytes of a disk in the direction that kept it busy, where it was."""
+    way = max(_VERBS, key=lambda way: float(busy[f"{way}_bw_bytes_per_s"].sum()))
+    looks, seen = processes["t_s"].isin([]), rows["t_s"].isin([])
+    for end_s, interval_s in {*zip(processes["t_s"], processes["interval_s"], strict=True)}:
+        if busy["t_s"].between(end_s - interval_s, end_s, inclusive="right").any():
+            looks |= processes["t_s"] == end_s
+            seen |= rows["t_s"].between(end_s - interval_s, end_s, inclusive="right")
+    moved = processes[looks].groupby("process")[f"{way}_bytes"].sum()
+    disk = float((rows[f"{way}_bw_bytes_per_s"] * rows["interval_s"])[seen].sum())
+    if not disk:
         return ""
-    names = [
-        f"{name} {format_percent(float(size / moved.sum()))}"
-        for name, size in moved.nlargest(_PROCESSES).items()
-    ]
-    when = "meanwhile, " if spans else ""
-    return f"; {when}of the bytes of all processes that were seen: {', '.join(names)}"
+    most = moved[moved > 0].nlargest(_PROCESSES)
+    names = ", ".join(f"{name} {format_percent(size / disk)}" for name, size in most.items())
+    whose = f": {names}" if moved.sum() >= _MIN_KNOWN * disk else "; who caused the rest is unknown"
+    share = format_percent(moved.sum() / disk)
+    return f"; {when}processes that were seen {_VERBS[way]} {share} of its bytes{whose}"
 
 
 def _cpu_words(name: str, rows: pd.DataFrame) -> str:
