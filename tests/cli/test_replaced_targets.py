@@ -125,17 +125,20 @@ def test_a_device_replaced_between_runs_is_not_overwritten(
 def test_a_users_file_replaced_between_runs_is_not_overwritten(
     tmp_path: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Consent to its name was for the file that had the name, until a resume."""
-    file, other = tmp_path / "file", tmp_path / "other"
+    """Consent to its name was for the file that had the name, also in a resume."""
+    file, other, old = (tmp_path / name for name in ("file", "other", "old"))
     for path in (file, other):
         path.write_bytes(os.urandom(4 * MIB))
     before = digest(other)
-    act_before_second(monkeypatch, lambda: other.exists() and other.rename(file))
-    done = overwrite(tmp_path, DEVICE_PROFILE, file)
-    assert done.returncode == 3, done.stderr
-    assert f"{file} is another file than before" in done.stderr
-    assert digest(file) == before
-    assert volbench("resume", tmp_path / "out").returncode == 0
+    act_before_second(
+        monkeypatch, lambda: other.exists() and file.rename(old) and other.rename(file)
+    )
+    refused = overwrite(tmp_path, DEVICE_PROFILE, file)
+    for done in (refused, volbench("resume", tmp_path / "out", "--retry-failed")):
+        assert f"{file} is another file than before" in done.stderr
+        assert (done.returncode, digest(file)) == (3, before)
+    old.rename(file)
+    assert volbench("resume", tmp_path / "out", "--retry-failed").returncode == 0
 
 
 @pytest.mark.root

@@ -58,6 +58,8 @@ class History:
     scratch: dict[str, dict[str, FileIdentity | None]] = field(default_factory=dict)
     # host to head to count of files that a run was about to create, numbered from 0
     families: dict[str, dict[str, int]] = field(default_factory=dict)
+    # host to path to identity of files of the user, as runs found them
+    found: dict[str, dict[str, FileIdentity]] = field(default_factory=dict)
     # host to target to path and identity of the private directory created there
     folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
     # host to target to path of one that was about to be created there
@@ -268,6 +270,9 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
             history.silent = silent if isinstance(silent, dict) else {}
         case {"kind": "files", "files": dict(files)}:
             history.files.update({str(name): str(digest) for name, digest in files.items()})
+        case {"kind": "found", "host": str(host), "files": dict(files)}:
+            seen = {str(path): _identity_of(numbers) for path, numbers in files.items()}
+            history.found[host] = {path: of for path, of in seen.items() if of is not None}
         case {"kind": "imprecise", "workloads": list(workloads)}:
             history.imprecise = [*map(str, workloads)]
         case {"kind": "calibrated", "host": str(host), "speeds": [cpu, timer, wakeup]}:

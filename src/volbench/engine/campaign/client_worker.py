@@ -15,7 +15,7 @@ from volbench.engine.conditioning.run_preparation import FLUSH_S, BlockSampler, 
 from volbench.engine.conditioning.volume_warmup import make_room, progress_words
 from volbench.engine.guard.device_guard import HeldDevices, attachment_of
 from volbench.engine.guard.preflight import RunGuard
-from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
+from volbench.engine.guard.run_guard import RESULT_BYTES, check_space, displaces
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.guard.volume_targets import probe_volume, volume_facts
 from volbench.engine.hosts.connected_host import ConnectedHost
@@ -288,6 +288,7 @@ class Worker:
         """Return a guarded run with its work folder, facts and files prepared."""
         executor = self._executor
         kept = self._guard.files_to_keep(run, state, ours=self._scratch.is_recorded)
+        self._scratch.note_found(kept, displaced=displaces(run))
         for path, free_bytes in state.free_bytes.items():
             check_space(path, free_bytes=free_bytes, needed_bytes=RESULT_BYTES)
         facts = self._blocks.added_to(volume_facts(run.volume, state.volumes), run, state.files)

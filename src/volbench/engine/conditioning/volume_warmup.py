@@ -94,9 +94,11 @@ class Pass:
         if not self.rates_bytes_per_s:
             return f"{self.job}: no {name} yet"
         mean = self.moved_bytes / max(self.seconds, 1e-3)
+        took_s = self.seconds
+        took = f"{took_s:.1f} s" if took_s < 60 else format_duration(round(took_s))
         return (
             f"{name}: {self.moved_bytes} of {self.size_bytes} bytes in "
-            f"{_duration(self.seconds)}, {format_rate(mean)} on average, extents "
+            f"{took}, {format_rate(mean)} on average, extents "
             f"from {format_rate(min(self.rates_bytes_per_s))} to "
             f"{format_rate(max(self.rates_bytes_per_s))}"
         )
@@ -171,11 +173,6 @@ def progress_words(
         f"{current.direction} {current.moved_bytes / current.size_bytes:.0%} of {current.volume}, "
         f"{format_rate(rate)}, about {format_duration(round(left_s))} left"
     )
-
-
-def _duration(seconds: float) -> str:
-    """Return a time, below a minute to a tenth of a second."""
-    return f"{seconds:.1f} s" if seconds < 60 else format_duration(round(seconds))
 
 
 def sizes_of(

@@ -28,7 +28,6 @@ from volbench.engine.hosts.described_volumes import (
 )
 from volbench.errors import RefusedError, quoted
 from volbench.execute.agent.held_device import BLANK, edges_digest
-from volbench.execute.agent.signatures import Part
 from volbench.execute.agent.volumes import DescribedDevice, DescribedVolume, DeviceUse
 from volbench.execute.protocol import Executor, HeldDevice
 from volbench.fio.jobs.render_job import writes
@@ -245,16 +244,13 @@ def _unclear(content: Content) -> _Reason | None:
 
 def _occupied(content: Content) -> _Reason | None:
     if part := content.member:
-        return _member(part), f"remove it from that volume; {_WIPE}"
+        what = f"is a member of a larger volume: {name_of(part)} holds {signature_of(part)}"
+        if part.type == "btrfs":
+            what = f"is part of a btrfs that spans several devices: {name_of(part)}"
+        return what, f"remove it from that volume; {_WIPE}"
     if content.mark or content.is_unidentified:
         return f"holds {content}", f"examine it with volbench hosts; {_WIPE}"
     return None
-
-
-def _member(part: Part) -> str:
-    if part.type == "btrfs":
-        return f"is part of a btrfs that spans several devices: {name_of(part)}"
-    return f"is a member of a larger volume: {name_of(part)} holds {signature_of(part)}"
 
 
 @dataclass(frozen=True)

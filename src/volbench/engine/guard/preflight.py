@@ -19,13 +19,13 @@ from volbench.engine.guard.run_guard import (
 )
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState, look_at
-from volbench.errors import FioError, InputError, NoSpaceError, RefusedError, quoted
+from volbench.errors import FioError, InputError, NoSpaceError, quoted
 from volbench.execute.agent.block_reads import reach_nbd
 from volbench.execute.agent.volumes import DescribedFile, KnownFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import render, writes
 from volbench.model.campaign.planned_files import Range, device_ranges, file_ranges, planned_files
-from volbench.model.campaign.planned_run import Campaign, Consent, FileIdentity, Run, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
 from volbench.plan.expansion.expand import missing_size
@@ -133,7 +133,6 @@ class RunGuard:
         self._executor = executor
         self._campaign = campaign
         self._campaign_dir = campaign_dir  # absolute path of the campaign folder
-        self._found: dict[str, FileIdentity] = {}  # files of the user that runs found
         hosts = {host.name: host for host in campaign.hosts}
         host = hosts.get(executor.host)
         self._by_sudo = host is not None and host.sudo
@@ -192,26 +191,15 @@ class RunGuard:
     def files_to_keep(
         self, run: Run, state: HostState, *, ours: Callable[[str], bool]
     ) -> tuple[KnownFile, ...]:
-        """Return the files of a user that a run must leave in their places, with their lengths.
-
-        They must be the files that the first run found under their names.
-        """
+        """Return the files of a user that a run must leave in their places, with their lengths."""
         if displaces(run):
-            self._found.clear()  # another file may follow
             return ()
         files = (state.files[path] for path in planned_files(run) if not ours(path))
-        known = [
+        return tuple(
             KnownFile(file.real, file.stat.identity, file.stat.size_bytes)
             for file in files
             if file.stat is not None
-        ]
-        for path, identity, _ in known:
-            if self._found.setdefault(path, identity) != identity:
-                raise RefusedError(
-                    f"{path} is another file than before: it was replaced, or mounted over",
-                    hint="put the first one back; if this one may be used: volbench resume DIR",
-                )
-        return tuple(known)
+        )
 
     def _consent(self, run: Run, *, asked: str = "") -> RunConsent:
         given = {name: getattr(self._campaign, name) for name in Consent.model_fields}

@@ -226,12 +226,9 @@ def describe_device(facts: VolumeFacts, *, host: str) -> str:
         "serial": facts.serial or "unknown",
         "on it": facts.content or "unknown",
     }
-    return "\n".join(f"{name + ':':8} {_printable(text)}" for name, text in lines.items())
-
-
-def _printable(text: str) -> str:
-    """Return text without control characters, which labels may contain."""
-    return "".join(c if c.isprintable() else "?" for c in text)
+    for name, text in lines.items():  # labels may contain control characters
+        lines[name] = "".join(c if c.isprintable() else "?" for c in text)
+    return "\n".join(f"{name + ':':8} {text}" for name, text in lines.items())
 
 
 def check_place(volume: Volume, seen: DescribedVolume, *, writes: bool) -> None:

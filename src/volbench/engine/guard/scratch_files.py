@@ -18,7 +18,12 @@ from volbench.errors import RefusedError, VolbenchError
 from volbench.execute.agent.files import FileStat, NamedFile, make_private_folder, remove_exactly
 from volbench.execute.agent.processes import lifetime
 from volbench.execute.agent.run_command import run
-from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, folder_contents
+from volbench.execute.agent.volumes import (
+    DescribedFile,
+    DescribedVolume,
+    KnownFile,
+    folder_contents,
+)
 from volbench.execute.protocol import Executor, OperationError
 from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, Volume, VolumeKind
@@ -77,6 +82,7 @@ class Scratch:
         self._is_own_machine = is_own_machine
         self._begun = list(history.begun.get(executor.host, {}).values())
         self._abandoned: dict[str, FileIdentity] = {}
+        self._found = dict(history.found.get(executor.host, {}) if is_own_machine else {})
         self._made: set[str] = set()
         self._awaited: set[str] = set()
         self._is_remote = executor.is_remote
@@ -229,6 +235,20 @@ class Scratch:
         seen = {"path": path, "identity": identity, "inode": inode}
         self._log.write("folder", host=host, target=target, **seen)
         self._folders[target] = path, identity
+
+    def note_found(self, files: Sequence[KnownFile], *, displaced: str) -> None:
+        """Record the files of a user that a run found; refuse another in the place of one."""
+        with self._lock:
+            found = {} if displaced else {**self._found}  # a run may have replaced them
+            for path, identity, _ in files:  # the number of its device changes with a boot
+                if found.setdefault(path, identity)[2:] != identity[2:]:
+                    raise RefusedError(
+                        f"{path} is another file than before: it was replaced, or mounted over",
+                        hint="put the first one back, or measure this one in a new campaign",
+                    )
+            if found != self._found:
+                self._log.write("found", host=self._executor.host, files=found)
+                self._found = found
 
     def is_recorded(self, path: str) -> bool:
         """Return whether this campaign made the file at a path, or is about to."""
