@@ -182,7 +182,6 @@ def test_the_api_server_restarts_mid_run(desk: Desk, job: Path) -> None:
     wait_for_run(desk)
     desk.cluster.stop("kube-apiserver")
     desk.cluster.start("kube-apiserver")
-    # Its controllers, which remove the claim, come back to it after a minute or more.
     _, errors = process.communicate(timeout=TEST_PATIENCE_S)
     assert process.returncode == 0, errors
     (state,) = read_history(desk.folder / "c" / "journal.jsonl").states.values()
