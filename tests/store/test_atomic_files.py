@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from volbench.engine.run.run_once import stopped_by
-from volbench.errors import ArchiveError, InputError, TransportError, unwritten
+from volbench.errors import ArchiveError, InputError, RefusedError, TransportError, unwritten
 from volbench.store.atomic_files import (
     make_output_folder,
     remove_half_written,
     replaced_file,
-    unwritable,
     write_atomic,
     write_output,
 )
@@ -50,14 +49,17 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, *, is_new: bool) -> 
 
 
 @pytest.mark.root
+@pytest.mark.parametrize("is_device", [False, True])
 @pytest.mark.parametrize("is_temporary", [False, True])
-def test_a_link_of_another_user_is_replaced(tmp_path: Path, *, is_temporary: bool) -> None:
-    """As the output, or as the temporary file beside it: it leads root to no other file."""
+def test_a_link_of_another_user_is_replaced(
+    tmp_path: Path, *, is_temporary: bool, is_device: bool
+) -> None:
+    """As the output, or as the temporary file beside it: it leads root to nothing else."""
     precious, output = tmp_path / "precious", tmp_path / "shared" / "page.html"
     precious.write_text("root's")
     output.parent.mkdir()
     planted = output.with_name(f".page.html.{os.getpid()}.tmp") if is_temporary else output
-    planted.symlink_to(precious)
+    planted.symlink_to("/dev/full" if is_device else precious)
     os.chown(planted, 65534, 65534, follow_symlinks=False)
     write_output(output, b"new")
     assert precious.read_text() == "root's"
@@ -75,6 +77,47 @@ def test_a_link_and_a_mode_are_kept(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert real.read_bytes() == b"new"
     assert real.stat().st_mode & 0o777 == 0o600
+
+
+_OF_FIO = [
+    b'note\n{\n  "fio version" : "fio-3.33",\n',
+    b"3;fio-3.33;a;0",
+    b"a: (g=0): rw=read\nfio-3.33\nStarting",
+    b"1, 12, 0, 4096, 0\n",
+    b"; reads\n[reads]\nrw=read\n",
+]
+
+
+@pytest.mark.parametrize("content", _OF_FIO)
+def test_a_file_of_fio_is_not_replaced(tmp_path: Path, content: bytes) -> None:
+    """Also behind a link; a file that volbench rendered or exported is replaced."""
+    raw, link = tmp_path / "raw", tmp_path / "link"
+    raw.write_bytes(content)
+    link.symlink_to(raw)
+    for output in (raw, link):
+        with pytest.raises(RefusedError, match="a result, log or job file of fio"):
+            write_output(output, b"new")
+    assert raw.read_bytes() == content
+    for derived in (b"# volbench 0.1.0\n[reads]\n", b'fio_version,x\nfio-3.33,1\n[{"a": [1]}]\n'):
+        raw.write_bytes(derived)
+        write_output(link, b"new")
+
+
+def test_what_a_campaign_needs_is_not_replaced(tmp_path: Path) -> None:
+    """Nor is a folder made in it; tables, reports and charts of the user are written."""
+    layout = Layout(tmp_path)
+    layout.campaign.write_text("{}")
+    kept = ("campaign", "consent", "journal", "lock", "marks", "cluster_marks", "controller_log")
+    folders = [layout.run("001").path, layout.inputs, layout.probe("data").path]
+    folders.append(layout.host_log("vm1").parent)
+    for path in [*(getattr(layout, name) for name in kept), *(each / "f" for each in folders)]:
+        with pytest.raises(RefusedError, match=f"the campaign in {tmp_path} needs it"):
+            write_output(path, b"new")
+    with pytest.raises(RefusedError, match=f"the campaign in {tmp_path} needs it"):
+        make_output_folder(folders[0])
+    make_output_folder(layout.report)
+    for path in (layout.report / "iops.svg", tmp_path / "iops.svg"):
+        write_output(path, b"new")
 
 
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
@@ -144,18 +187,6 @@ def test_a_pipe_of_the_user_is_waited_for(tmp_path: Path) -> None:
         writing.result(timeout=300)
 
 
-@pytest.mark.root
-def test_a_link_of_another_user_leads_to_no_device(tmp_path: Path) -> None:
-    """Neither a pipe nor a disk behind it is written to; the link is replaced."""
-    pipe, link = tmp_path / "pipe", tmp_path / "link"
-    os.mkfifo(pipe)
-    link.symlink_to(pipe)
-    os.lchown(link, 4711, 4711)
-    write_output(link, b"text")
-    assert not link.is_symlink()
-    assert link.read_bytes() == b"text"
-
-
 @pytest.mark.parametrize("is_disk", [False, True])
 def test_what_replaces_a_pipe_before_it_is_opened_stays_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_disk: bool
@@ -188,17 +219,12 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 @pytest.mark.parametrize("error", [FULL, f"[errno 28] {os.strerror(errno.ENOSPC)}"])
 def test_a_full_disk_is_no_question_of_permissions(error: OSError | str) -> None:
-    """Whether the operating system, a library or another machine reports it."""
+    """Whether the system, a library or another machine reports it; others keep their hint."""
     message, hint = unwritten("/d/file", error, hint="check permissions")
     assert message.startswith("/d/file cannot be written: the disk is full (")
     assert hint.startswith("free some space")
-
-
-def test_other_reasons_keep_their_hint(tmp_path: Path) -> None:
-    """A folder that is missing or forbidden is not full."""
-    error = unwritable(tmp_path, OSError(errno.EACCES, os.strerror(errno.EACCES)))
-    assert error.message == f"{tmp_path} cannot be written: Permission denied"
-    assert error.hint.startswith("check permissions")
+    other = OSError(errno.EACCES, os.strerror(errno.EACCES))
+    assert unwritten("/d", other, hint="see")[0] == "/d cannot be written: Permission denied"
 
 
 def test_files_of_a_held_folder_have_their_own_paths_in_messages(tmp_path: Path) -> None:

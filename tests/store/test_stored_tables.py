@@ -316,13 +316,6 @@ def test_results_are_in_order() -> None:
     assert counts[-1] == 100
 
 
-@pytest.mark.parametrize(("count", "processes"), [(3, 2), (100, 1), (0, 4)])
-def test_small_work_stays_in_the_process(count: int, processes: int) -> None:
-    """A process is not worth it for a few items."""
-    found = list(in_processes(squares, range(count), processes=processes, done=lambda _: None))
-    assert found == [(os.getpid(), [n * n for n in range(count)])]
-
-
 def test_errors_of_workers_are_raised() -> None:
     """An error of the work has its hint; a process that is killed is an error too."""
 

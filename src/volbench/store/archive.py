@@ -23,7 +23,7 @@ from volbench.store.atomic_files import (
     remove_half_written,
     sync_folder,
     unwritable,
-    write_bytes_atomic,
+    write_atomic,
 )
 from volbench.store.held_folder import (
     checked_results_folder,
@@ -59,7 +59,7 @@ class Archive(Frozen):
 def create_campaign(root: Path, archive: Archive) -> Layout:
     """Create a campaign folder with mode 0700 and its plan, unsigned."""
     layout = create_folder(root)
-    write_bytes_atomic(layout.campaign, plan_bytes(archive))
+    write_atomic(layout.campaign, plan_bytes(archive))
     return layout
 
 

@@ -14,8 +14,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from volbench.errors import ArchiveError, InputError, OutputError, unwritten
+from volbench.errors import ArchiveError, InputError, OutputError, RefusedError, unwritten
 from volbench.store.held_folder import refuse_foreign_links, refuse_link
+from volbench.store.layout import RAW, Layout
 from volbench.units import format_capacity
 
 if TYPE_CHECKING:
@@ -28,6 +29,12 @@ _NAME_CHARACTERS = 50
 _READER_POLL_S = 0.1
 """Shorter than a user notices; a pipe without a reader cannot be opened without blocking."""
 
+# Results, logs and job files of fio, except job files that volbench wrote
+_OF_FIO = re.compile(
+    rb'"fio version"|^\d+;fio-\d|^fio-\d[\w.-]*\s*$|\A\d+, *\d+, *[0-2],'
+    rb"|\A(?!# volbench )(?s:.*^)\[[\w .-]+\]\s*$",
+    re.MULTILINE,
+)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Upper bound of the files that are read whole: the plan of 20,000 runs, a result of 1,000 jobs.
 # Noticed by: tests/store/test_oversized_files.py
@@ -82,7 +89,7 @@ def write_output(path: Path, content: bytes) -> None:
     A symbolic link of another user is replaced, not followed: it may lead to any file of root.
     """
     try:
-        refuse_foreign_links(path)
+        _refuse_raw(path)
         is_link = path.is_symlink()
         is_own_link = is_link and path.lstat().st_uid in {0, os.geteuid()}
         if is_own_link:
@@ -94,7 +101,23 @@ def write_output(path: Path, content: bytes) -> None:
         with replaced_file(path.resolve() if is_own_link else path) as file:
             file.write(content)
     except OSError as error:
-        raise _unusable(path, error) from error
+        unusable = unwritable(path, error)
+        raise InputError(unusable.message, hint=unusable.hint) from error
+
+
+def _refuse_raw(path: Path) -> None:
+    """Refuse to replace what cannot be derived again: files of campaigns, and of fio."""
+    refuse_foreign_links(path)
+    real = Path(os.path.realpath(path))
+    campaigns = (each for each in real.parents if Layout(each).campaign.exists())
+    root = next((each for each in campaigns if real.relative_to(each).parts[0] in RAW), None)
+    reason = f"the campaign in {root} needs it" if root else ""
+    if not reason and real.is_file():
+        with real.open("rb") as file:
+            is_of_fio = _OF_FIO.search(file.read(1 << 16))
+        reason = "it is a result, log or job file of fio" if is_of_fio else ""
+    if reason:
+        raise RefusedError(f"{path} is not replaced: {reason}", hint="choose another --output")
 
 
 def _open_pipe(path: Path) -> BinaryIO:
@@ -122,25 +145,15 @@ def _open_pipe(path: Path) -> BinaryIO:
 def make_output_folder(path: Path) -> None:
     """Create a folder that the user named, and its parents, if they are missing."""
     try:
-        refuse_foreign_links(path / "file")
+        _refuse_raw(path / "file")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         refuse_link(path)  # it leads nowhere
-        raise _unusable(path, error) from error
+        unusable = unwritable(path, error)
+        raise InputError(unusable.message, hint=unusable.hint) from error
 
 
-def _unusable(path: Path, error: OSError) -> InputError:
-    hint = "choose an existing, writable folder with --output"
-    message, hint = unwritten(path, error, hint=hint)
-    return InputError(message, hint=hint)
-
-
-def write_atomic(path: Path, text: str, *, durable: bool = True) -> None:
-    """Write a text file of a campaign atomically; see `write_bytes_atomic`."""
-    write_bytes_atomic(path, text.encode(), durable=durable)
-
-
-def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> None:
+def write_atomic(path: Path, content: str | bytes, *, durable: bool = True) -> None:
     """Write a file of a campaign atomically: readers and crashes see the old or the new content.
 
     Args:
@@ -148,7 +161,7 @@ def write_bytes_atomic(path: Path, content: bytes, *, durable: bool = True) -> N
     """
     try:
         with replaced_file(path, durable=durable) as file:
-            file.write(content)
+            file.write(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise unwritable(path, error) from error
 

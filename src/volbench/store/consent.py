@@ -35,7 +35,6 @@ from volbench.store.atomic_files import (
     read_text,
     unwritable,
     write_atomic,
-    write_bytes_atomic,
 )
 from volbench.store.layout import Layout
 
@@ -70,9 +69,9 @@ def create_signed_campaign(
         try:
             for digest, log in (inputs or {}).items():
                 layout.inputs.mkdir(exist_ok=True)
-                write_bytes_atomic(layout.inputs / digest, log)
+                write_atomic(layout.inputs / digest, log)
             sign_plan(layout, content)
-            write_bytes_atomic(layout.campaign, content)
+            write_atomic(layout.campaign, content)
         except ArchiveError:
             shutil.rmtree(layout.inputs, ignore_errors=True)
             layout.consent.unlink(missing_ok=True)
@@ -96,15 +95,12 @@ def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
     layout = Layout(root)
     content = plan_content(layout)
     archive = parse_campaign(layout, content)
-    if archive.campaign.is_imported:
+    campaign = archive.campaign
+    if campaign.is_imported or campaign.is_watched:
+        words, verb = ("a watch", "watch") if campaign.is_watched else ("imported", "run PROFILE")
         raise RefusedError(
-            f"the runs of {archive.campaign.name} were imported, so there is nothing to resume",
-            hint="to measure again: volbench run PROFILE",
-        )
-    if archive.campaign.is_watched:
-        raise RefusedError(
-            f"{archive.campaign.name} is a watch, which cannot be resumed",
-            hint="to watch again: volbench watch",
+            f"{campaign.name} is {words}, which cannot be resumed",
+            hint=f"to measure again: volbench {verb}",
         )
     return layout, archive, _seal_of(layout, content)
 

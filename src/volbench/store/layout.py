@@ -19,6 +19,9 @@ COMPRESSED = ".zst"
 STATUS = "status.json"
 # Files that record the checksums of the others in their folder
 UNCHECKED = frozenset({STATUS, "probe.json"})
+# Files and folders of a campaign that cannot be derived again
+RAW = {"campaign.json", "consent.json", "journal.jsonl", "controller.log", "marks.jsonl"}
+RAW |= {"cluster-marks.txt", "hosts", "inputs", "probe", "runs", ".lock"}
 
 _MAX_DEPTH = 100  # Python's own walk ends at some 1,000. Noticed by: test_campaign_list.py
 

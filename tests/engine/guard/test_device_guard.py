@@ -90,20 +90,6 @@ def test_a_bind_mount_is_a_mount(disks: Disks) -> None:
     assert refusal(HERE, device, wipe=True) == ""
 
 
-def test_a_mount_point_with_a_blank_is_recognised(disks: Disks) -> None:
-    """A mount point with a blank in its name is read as it is."""
-    device = disks.attach()
-    disks.format(device)
-    point = disks.mount(device)
-    folder = disks.folder / "with a blank"
-    folder.mkdir()
-    call("mount", "--move", str(point), str(folder))
-    try:
-        assert is_mounted_at(folder, refusal(HERE, device))
-    finally:
-        call("umount", str(folder))
-
-
 def test_a_disk_with_a_mounted_partition_is_refused(disks: Disks) -> None:
     """The disk, and the partition itself, are in use."""
     disk = disks.attach()

@@ -86,6 +86,9 @@ def test_a_foreign_file_needs_permission(folder: Path) -> None:
     for allow in ([str(path)], [str(link)]):
         assert refusal(HERE, str(folder), files=[str(path)], allow=allow) == ""
     assert refusal(HERE, str(path), files=[str(path)], allow=[]) == expected
+    assert refusal(HERE, str(folder), files=[f"{folder}/new", str(path)]).startswith(
+        f"{path} exists"
+    )
     assert refusal(HERE, str(path), files=[str(path)]) == ""
     for size, problem in (("1", ""), ("2", "is shorter than")):
         options = {"filename": path.name, "rw": "randread", "size": size}
@@ -95,14 +98,6 @@ def test_a_foreign_file_needs_permission(folder: Path) -> None:
     options = {"filename": "none", "rw": "read"}
     found = refusal(HERE, str(folder), files=[f"{folder}/none"], options=options)
     assert found.endswith("none does not exist")
-
-
-def test_the_second_of_two_files_is_checked(folder: Path) -> None:
-    """Every file of a run is looked at."""
-    path = folder / "precious"
-    path.write_text("x", encoding="utf-8")
-    files = [str(folder / "new"), str(path)]
-    assert refusal(HERE, str(folder), files=files).startswith(f"{path} exists")
 
 
 def test_a_symlink_is_not_written_through(folder: Path) -> None:

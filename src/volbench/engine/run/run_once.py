@@ -37,7 +37,7 @@ from volbench.ingest.run_files import STATUS_FORMAT, read_facts
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.results.result import RunOutput
-from volbench.store.atomic_files import read_text, write_atomic, write_bytes_atomic
+from volbench.store.atomic_files import read_text, write_atomic
 from volbench.store.held_folder import known_paths
 from volbench.store.journal import utc_now
 from volbench.store.layout import STDERR, RunFolder
@@ -129,8 +129,8 @@ def separate_prerun_notes(folder: RunFolder) -> None:
         return
     raw = folder.fio_output.read_bytes()
     if notes := b"".join(match[0] for match in _PRERUN_NOTE.finditer(raw)):
-        write_bytes_atomic(folder.prerun_notes, notes)
-        write_bytes_atomic(folder.fio_output, _PRERUN_NOTE.sub(b"", raw))
+        write_atomic(folder.prerun_notes, notes)
+        write_atomic(folder.fio_output, _PRERUN_NOTE.sub(b"", raw))
 
 
 def write_status(

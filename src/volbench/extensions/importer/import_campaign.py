@@ -59,7 +59,7 @@ from volbench.store.archive import (
     hold_campaign,
     refuse_used,
 )
-from volbench.store.atomic_files import sync_folder, unwritable, write_bytes_atomic
+from volbench.store.atomic_files import sync_folder, unwritable, write_atomic
 from volbench.store.held_folder import make_private_folder, refuse_foreign
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout
@@ -472,7 +472,7 @@ def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> 
         if masked is None:
             _copy(path, folder.path / name, copied)
         else:
-            write_bytes_atomic(folder.path / name, masked, durable=False)
+            write_atomic(folder.path / name, masked, durable=False)
     imported = assembled.run.imported
     digests = {file.name: file.sha256 for file in imported.files} if imported else {}
     content = {

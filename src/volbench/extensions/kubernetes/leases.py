@@ -29,7 +29,7 @@ from volbench.errors import CampaignError, TransportError, VolbenchError, quoted
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.extensions.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels, make_object
 from volbench.extensions.kubernetes.pod_status import has_ended
-from volbench.store.atomic_files import write_bytes_atomic
+from volbench.store.atomic_files import write_atomic
 from volbench.store.layout import Layout
 
 _SHARED_LABEL = "volbench.io/filesystem"
@@ -296,7 +296,7 @@ class CampaignLease:
             return known
         mark = str(uuid4())
         with hold_campaign(self._layout):
-            write_bytes_atomic(self._layout.cluster_marks, f"{known}\n{mark}".encode())
+            write_atomic(self._layout.cluster_marks, f"{known}\n{mark}".encode())
         return mark
 
     def renew(self) -> bool:
