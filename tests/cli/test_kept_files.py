@@ -107,17 +107,22 @@ def test_holes_need_space(  # noqa: PLR0913, PLR0917 - fixtures and parameters
     assert done.returncode == code, done.stderr
 
 
-def test_a_file_that_becomes_longer_ends_the_run(tmp_path: Path) -> None:
-    """Its place and length are compared while fio runs, whatever changes them."""
-    file, out = tmp_path / "precious", tmp_path / "out"
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_file_that_becomes_longer_ends_the_run(
+    tmp_path: Path, small: Path, *, is_cut: bool
+) -> None:
+    """Its place, length and blocks are compared while fio runs, whatever changes them."""
+    file, out = small / "precious", tmp_path / "out"
     file.write_bytes(bytes(MIB))
     options = "rw: randrw, bs: 4k, size: 1m, rate_iops: 20, runtime: 1h, time_based: 1"
     named = ("--on", file, "--allow-destroy", file, "-o", out)
     process = start("run", profile(tmp_path, options), *named)
     until(lambda: list(out.glob("runs/*/facts.json")))
-    os.truncate(file, 2 * MIB)
+    for length in (0, MIB) if is_cut else (2 * MIB,):  # fio makes it as long again
+        os.truncate(file, length)
     _, stderr = process.communicate(timeout=300)
-    assert f"the length of {file} changed from {MIB} to {2 * MIB} bytes" in stderr
+    change = f"the length of {file} changed from {MIB} to {2 * MIB} bytes"
+    assert (f"{file} was cut, and made as long again" if is_cut else change) in stderr
     assert process.returncode
 
 

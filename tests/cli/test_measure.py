@@ -151,7 +151,9 @@ def test_a_disk_is_measured_for_an_application(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("there", "name"), [("data2/", "data3"), ("disk.img", "dsik.img")])
+@pytest.mark.parametrize(
+    ("there", "name"), [("data2/", "data3"), ("disk.img", "dsik.img"), ("v.bin", "v.bim")]
+)
 def test_a_new_file_with_a_name_that_may_be_misspelt_is_refused(
     tmp_path: Path, there: str, name: str
 ) -> None:

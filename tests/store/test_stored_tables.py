@@ -280,12 +280,6 @@ def test_leftovers_of_a_killed_command_are_removed_with_the_next_tables(tmp_path
     assert (left.exists(), at_work.exists()) == (False, True)
 
 
-def test_unknown_column_is_refused() -> None:
-    """A row can't slip a column past the contract."""
-    with pytest.raises(ArchiveError, match="surprise"):
-        table_of("summary", [{"surprise": 1}])
-
-
 def test_only_large_logs_are_compressed_at_once(tmp_path: Path) -> None:
     """Between two runs only what would fill a disk is compressed; afterwards everything is."""
     small, large = tmp_path / "series_bw.1.log", tmp_path / "series_lat.1.log"
@@ -306,16 +300,6 @@ def squares(items: Sequence[int]) -> tuple[int, list[int]]:
     return os.getpid(), [item * item for item in items]
 
 
-def test_results_are_in_order() -> None:
-    """Every item is done once, in another process, and progress ends with all of them."""
-    counts: list[int] = []
-    found = list(in_processes(squares, range(100), processes=2, done=counts.append))
-    assert [square for _, part in found for square in part] == [n * n for n in range(100)]
-    assert os.getpid() not in {process for process, _ in found}
-    assert counts == sorted(counts)
-    assert counts[-1] == 100
-
-
 def test_errors_of_workers_are_raised() -> None:
     """An error of the work has its hint; a process that is killed is an error too."""
 
@@ -330,10 +314,3 @@ def test_errors_of_workers_are_raised() -> None:
     assert caught.value.hint == "mend it"
     with pytest.raises(ArchiveError, match="was killed"):
         list(in_processes(die, range(64), processes=2, done=lambda _: None))
-
-
-def test_batches_stay_small_for_any_number_of_items() -> None:
-    """Results of a part are held whole, so that a part has a bounded size."""
-    sizes = list(in_processes(len, range(4000), processes=2, done=lambda _: None))
-    assert sum(sizes) == 4000
-    assert max(sizes) <= 64

@@ -212,7 +212,11 @@ class AgentExecutor(AgentHost):
     def request(self, operation: Callable[..., T], arguments: dict[str, object]) -> Request[T]:
         """Return the request of an operation, with the rights and the time that it needs."""
         argv, hold = arguments.get("argv"), arguments.get("hold")
-        needs_device = bool(hold) or (isinstance(argv, list) and uses_device(argv))
+        needs_device = bool(hold)
+        if isinstance(argv, list):  # env starts another program
+            program = posixpath.basename(next((word for word in argv if word != "env"), ""))
+            needs_device |= program in _DEVICE_TOOLS
+            needs_device |= any(word.startswith(_DEVICE_FOLDERS) for word in argv[1:])
         name = operation.__name__
         path = argv[0] if isinstance(argv, list) else arguments.get("parent", "")
         return Request(
@@ -329,10 +333,3 @@ class AgentExecutor(AgentHost):
     def close(self) -> None:
         """Release the host; detached programs continue."""
         self.client.close()
-
-
-def uses_device(argv: Sequence[str]) -> bool:
-    """Return whether a program is fio, a device tool, or has an argument that is a device."""
-    program = next((word for word in argv if word != "env"), "")  # which starts another program
-    is_tool = posixpath.basename(program) in _DEVICE_TOOLS
-    return is_tool or any(argument.startswith(_DEVICE_FOLDERS) for argument in argv[1:])

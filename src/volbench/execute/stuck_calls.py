@@ -84,12 +84,8 @@ def _path_in(call: str) -> str:
         first, second = (int(word, 16) for word in call.split()[1:3])
         if first < _MAX_PATH:
             return str(Path(f"/proc/self/fd/{first}").readlink())
-        path = _text_at(second if first & 0xFFFFFFFF == _HERE else first)
+        with Path("/proc/self/mem").open("rb", buffering=0) as memory:
+            memory.seek(second if first & 0xFFFFFFFF == _HERE else first)
+            path = memory.read(_MAX_PATH).partition(b"\0")[0].decode()
         return _HELD.sub(lambda held: str(Path(held[0]).readlink()), path)
     return ""
-
-
-def _text_at(address: int) -> str:
-    with Path("/proc/self/mem").open("rb", buffering=0) as memory:
-        memory.seek(address)
-        return memory.read(_MAX_PATH).partition(b"\0")[0].decode()

@@ -90,7 +90,7 @@ def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_writte
         runs.append(
             run_on(folder, VolumeKind.DIRECTORY, *parts).model_copy(update={"shared": "base"})
         )
-    files = {path: Mock(stat=None) for run in runs for path in planned_files(run)}
+    files = {path: Mock(stat=None, copied_bytes=0) for run in runs for path in planned_files(run)}
     seen = Mock(space=(379 * MIB, 3), device=None)
     state = Mock(files=files, volumes=dict.fromkeys(("/data", "/more"), seen))
     check_rooms(runs, state)
@@ -101,6 +101,9 @@ def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_writte
     files["/data/base"].stat = Mock(size_bytes=100 * MIB, allocated_bytes=100 * MIB)
     seen.space = (170 * MIB, 3)
     with pytest.raises(RefusedError, match="2 files in /data needs 200 MiB"):
+        check_rooms(runs, state)
+    files["/data/base"].copied_bytes = 5 * MIB  # by an overlay
+    with pytest.raises(RefusedError, match="3 files in /data needs 205 MiB"):
         check_rooms(runs, state)
     seen.space = (170 * MIB, 1)
     with pytest.raises(RefusedError, match="room for 1 more files, not 2"):

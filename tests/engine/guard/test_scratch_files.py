@@ -248,14 +248,6 @@ def test_a_filesystem_is_known_by_its_folder_whatever_its_device_number(
     assert not Path(path).parent.exists()
 
 
-def test_a_named_file_is_used_where_it_is(tmp_path: Path, journal: Journal) -> None:
-    """What the user allowed to be overwritten is what is measured."""
-    path = tmp_path / "w.0.0"
-    path.write_text("data")
-    run = run_in(tmp_path)
-    assert scratch_from(journal, tmp_path, allow=[str(path)]).place(run) == run
-
-
 @pytest.mark.root
 @pytest.mark.parametrize("is_running", [False, True])
 def test_a_folder_mounted_over_the_volume_is_refused(

@@ -8,6 +8,7 @@ import pytest
 from tests.engine.conftest import HERE, IMAGE_BYTES, Disks, call, refusal
 from tests.engine.machines import Server
 from volbench.engine.guard.volume_targets import find_volume
+from volbench.engine.hosts.described_volumes import describe_files
 
 
 @pytest.mark.root
@@ -192,11 +193,16 @@ class TestOtherNamesOfAnImage:
         assert "cannot be compared" in refusal(HERE, disks.attach(image))
 
     def test_a_check_copies_no_file_of_a_lower_layer(self, disks: Disks) -> None:
-        """An overlay copies a whole file that is opened for writing."""
+        """An overlay copies a whole file that is opened for writing, which needs space for it."""
         merged = disks.overlay()
-        disks.image().rename(disks.folder / "lower" / "file")
-        refusal(HERE, str(merged), files=[str(merged / "file")])
+        file = str(merged / "file")
+        (disks.folder / "lower" / "file").write_bytes(bytes(1 << 20))
+        refusal(HERE, str(merged), files=[file])
         assert list((disks.folder / "upper").iterdir()) == []
+        for copied_bytes in (1 << 20, 0):
+            (seen,) = describe_files(HERE, [file], allow=[file])
+            assert seen.copied_bytes == copied_bytes
+            Path(file).open("r+b").close()
 
 
 @pytest.mark.root

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from tests.waiting import PATIENCE_S, Started, until
 from volbench.execute.agent import block_reads, processes
 from volbench.execute.agent.block_reads import flush, sample_blocks, sample_nbd
 from volbench.execute.agent.facts import survey
+from volbench.execute.agent.held_device import allocated_bytes
 from volbench.execute.agent.snapshot import Snapshot, within
 from volbench.execute.agent.volumes import (
     VolumeQuestion,
@@ -210,3 +212,15 @@ def test_processes_are_known_by_their_start() -> None:
         reaped.join(PATIENCE_S)
         assert child.returncode == -signal.SIGINT
     assert processes.end_process(identity) is False
+
+
+def test_blocks_that_files_share_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reflink or snapshot has them too, so that they are copied when they are written."""
+
+    def two_extents(_file: object, _request: int, answer: bytearray) -> None:
+        struct.pack_into("=I", answer, 20, 2)
+        for number, flags in enumerate((0x2001, 0)):
+            struct.pack_into("=QQQ16xI12x", answer, 32 + 56 * number, number << 13, 0, 8192, flags)
+
+    monkeypatch.setattr("fcntl.ioctl", two_extents)
+    assert allocated_bytes(__file__, 16384) == 8192

@@ -28,11 +28,6 @@ class Moved:
     bytes: int  # as fio counted them
     seconds: float  # runtime of its slowest job
 
-    @property
-    def rate_bytes_per_s(self) -> float:
-        """Bytes per second; fio reports times in milliseconds."""
-        return self.bytes / max(self.seconds, 1e-3)
-
 
 class Outcomes:
     """Data moved by finished runs; each result is read once, for a volume can have many extents."""
@@ -127,7 +122,7 @@ def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
         size_bytes=sum(extent.size_bytes for extent in extents),
         moved_bytes=sum(moved.bytes for moved in done),
         seconds=sum(moved.seconds for moved in done),
-        rates_bytes_per_s=tuple(moved.rate_bytes_per_s for moved in done),
+        rates_bytes_per_s=tuple(moved.bytes / max(moved.seconds, 1e-3) for moved in done),
         unfinished=len(runs) - len(done),
     )
 

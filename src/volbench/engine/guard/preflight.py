@@ -196,7 +196,10 @@ class RunGuard:
             return ()
         files = (state.files[path] for path in planned_files(run) if not ours(path))
         return tuple(
-            KnownFile(file.real, file.stat.identity, file.stat.size_bytes)
+            KnownFile(
+                *(file.real, file.stat.identity, file.stat.size_bytes),
+                file.stat.allocated_bytes if file.named else 0,
+            )
             for file in files
             if file.stat is not None
         )
@@ -299,7 +302,7 @@ def _missing_bytes(file: DescribedFile, used: Range) -> int:
         size_bytes = max(size_bytes, file.stat.size_bytes)
         allocated_bytes = file.stat.allocated_bytes
     lacking_bytes = max(0, min(used[1] - used[0], size_bytes - allocated_bytes))
-    return -(-lacking_bytes // _DEFAULT_BLOCK) * _DEFAULT_BLOCK
+    return -(-lacking_bytes // _DEFAULT_BLOCK) * _DEFAULT_BLOCK + file.copied_bytes
 
 
 def _is_missing(path: str, state: HostState) -> bool:

@@ -100,7 +100,9 @@ class Scratch:
         """
         files = planned_files(run)
         is_directory = run.volume.kind is VolumeKind.DIRECTORY
-        if not files or (is_directory and self._is_named(run, files)):
+        allowed = self._allowed(run) if is_directory else ()
+        described = describe_files(self._executor, files, allow=allowed) if allowed else ()
+        if not files or any(file.named for file in described):
             return run
         with self._lock:
             placed = [self._placed(volume, make=make) for volume in run.volume.each]
@@ -114,11 +116,6 @@ class Scratch:
         if folder is None and make:
             folder = self._make_folder(volume.place)
         return None if folder is None else _in_folder(volume, folder)
-
-    def _is_named(self, run: Run, files: Sequence[str]) -> bool:
-        allowed = self._allowed(run)
-        described = describe_files(self._executor, files, allow=allowed) if allowed else ()
-        return any(file.named for file in described)
 
     def is_in_place(self, run: Run, seen: Mapping[str, DescribedVolume]) -> bool:
         """Return whether the private folders of a placed run are still the recorded ones."""
@@ -240,7 +237,7 @@ class Scratch:
         """Record the files of a user that a run found; refuse another in the place of one."""
         with self._lock:
             found = {} if displaced else {**self._found}  # a run may have replaced them
-            for path, identity, _ in files:  # the number of its device changes with a boot
+            for path, identity, *_ in files:  # the number of its device changes with a boot
                 if found.setdefault(path, identity)[2:] != identity[2:]:
                     raise RefusedError(
                         f"{path} is another file than before: it was replaced, or mounted over",

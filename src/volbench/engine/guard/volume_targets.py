@@ -73,6 +73,12 @@ def examine_targets(
             _identified(role, path, seen[path], is_folder=is_folder)
             for path, is_folder in named.get(role, {}).items()
         ]
+        marks = {
+            (each.stat and (each.stat.rdev if each.is_device else each.stat.identity)) or each.real
+            for each in (seen[part.target] for part in parts)
+        }
+        if parts and len(marks) < len(paths_of(target)):
+            raise InputError(f"{target} has a device or file twice", hint="name each once")
         for path in named.get(role, {}):
             if seen[path].stat is None and new is not None and path not in new:
                 _check_name(path, seen[path])
@@ -92,9 +98,6 @@ def joined_volume(parts: Sequence[Volume]) -> Volume:
             f"{target} is not a list of devices, or of files",
             hint="name devices alone or files alone; directories are targets of their own",
         )
-    numbers = [(part.pin.major, part.pin.minor) for part in parts if part.pin]
-    if len({*numbers}) < len(numbers):
-        raise InputError(f"{target} has a device twice", hint="name each device once")
     return parts[0].model_copy(update={"target": target, "pin": None, "parts": tuple(parts)})
 
 
@@ -165,9 +168,10 @@ def _check_name(path: str, seen: DescribedVolume) -> None:
     stem, ending = _stem_and_ending(Path(path).name)
     for entry in seen.similar:
         near, near_ending = _stem_and_ending(entry.rstrip("/"))
-        is_series = not entry.endswith("/") and _NUMBERS.sub("", near) == _NUMBERS.sub("", stem)
-        is_close = difflib.SequenceMatcher(None, near, stem).ratio() >= _SIMILAR
-        if is_close and ending == near_ending and not is_series:
+        is_series = _NUMBERS.sub("", near) == _NUMBERS.sub("", stem) and ending == near_ending
+        pairs = ((near, stem), (near_ending, ending))
+        ratios = (difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+        if min(ratios) >= _SIMILAR and (entry.endswith("/") or not is_series):
             raise RefusedError(
                 f"{path} does not exist, but {seen.parent.path.rstrip('/')}/{entry} does",
                 hint=f"check the name; for a new file of this name: --allow-destroy {path}",
@@ -185,8 +189,9 @@ def check_not_among_devices(path: str, seen: DescribedVolume) -> None:
     For a mistyped device name, fio creates a file in memory and exits with 0. File systems mounted
     below /dev, such as /dev/shm, are accepted. In /proc/self, fio would find files of its own.
     """
-    if path.startswith("/proc/"):
-        raise RefusedError(f"{path} differs between processes", hint=f"name it as {seen.real}")
+    if path.startswith("/proc/") or seen.real.startswith("/proc/"):
+        real = seen.real.removeprefix("/proc/self")
+        raise RefusedError(f"{path} differs between processes", hint=f"name it as {real}")
     is_below = seen.real == _DEVICES or seen.real.startswith(f"{_DEVICES}/")
     if not is_below or seen.real_mount_point.startswith(f"{_DEVICES}/"):
         return

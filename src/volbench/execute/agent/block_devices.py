@@ -107,7 +107,7 @@ class Devices:
             disk = self.whole_disk(here)
             slaves = (self.named(name) for name in self._snapshot.names(here.sysfs + "/slaves"))
             lower = [slave for slave in slaves if slave is not None]
-            lower += ([] if disk == here else [disk]) + self._under_loop(
+            lower += ([] if disk == here else [disk]) + self.under_loop(
                 here, through_files=through_files
             )
             fresh = [part for part in lower if part.number not in devices and part != device]
@@ -128,8 +128,10 @@ class Devices:
         """
 
         def first(*names: str) -> str:
-            texts = (_printable(self.attribute(disk, name)) for name in names)
-            return next(filter(None, texts), "")
+            texts = (self.attribute(disk, name) for name in names)
+            # SCSI page 0x80 begins with a binary header
+            plain = ("".join(c for c in text if " " <= c <= "~").strip() for text in texts)
+            return next(filter(None, plain), "")
 
         backing = first("loop/backing_file")
         model = "file " + backing if backing else first("device/model", "dm/name")
@@ -201,7 +203,7 @@ class Devices:
                 return name
         return ""
 
-    def _under_loop(self, device: BlockDevice, *, through_files: bool) -> "list[BlockDevice]":
+    def under_loop(self, device: BlockDevice, *, through_files: bool) -> "list[BlockDevice]":
         """Return the device that a loop device is on, or the one that holds its file."""
         loop = self.loops().get(device.name)
         number = None  # type: tuple[int, int] | None
@@ -279,10 +281,7 @@ class SharedStorage:
             loop = self._devices.named(name) if is_on_device or is_same_file else None
             if loop is not None:
                 yield loop
-        is_on_block = image is not None and image.kind == "block"
-        lower = self._devices.with_number(image.rdev) if image is not None and is_on_block else None
-        if lower is not None:
-            yield lower
+        yield from self._devices.under_loop(device, through_files=False)
 
     def _same_parts(self, partition: BlockDevice, disk: BlockDevice) -> "Iterator[BlockDevice]":
         """Yield the partitions with the same extent on the other names of a disk."""
@@ -325,8 +324,3 @@ def _storage_of(file: FileStat) -> "tuple[object, ...]":
 def _number(text: str) -> float:
     found = re.match("[0-9.]+", text)
     return float(found.group()) if found else 0.0
-
-
-def _printable(text: str) -> str:
-    """Return text without control characters; SCSI page 0x80 begins with a binary header."""
-    return "".join(c for c in text if " " <= c <= "~").strip()

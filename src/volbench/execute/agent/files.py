@@ -144,6 +144,20 @@ def _born_ns(path: str, *, follow: bool, folder: "int | None") -> int:
     return seconds * 10**9 + nanoseconds if mask & _STATX_BTIME else 0
 
 
+def _is_of_process(path: str, seen: "set[str]") -> bool:
+    """Return whether a link on a path leads through one in /proc, which differs by process."""
+    folder = os.path.dirname(path)
+    if path in seen or folder in (path, "/proc"):
+        return False
+    seen.add(path)
+    if _is_of_process(folder, seen):
+        return True
+    if not os.path.islink(path):
+        return False
+    is_its_own = os.path.realpath(folder).startswith("/proc/")
+    return is_its_own or _is_of_process(os.path.join(folder, os.readlink(path)).rstrip("/"), seen)
+
+
 def user_id() -> int:
     """Return the id of the user who runs this program."""
     return os.getuid()
@@ -152,7 +166,9 @@ def user_id() -> int:
 def real_path(path: str) -> str:
     """Return the path with all symlinks resolved; nonexistent components are kept."""
     try:
-        return os.path.realpath(path)
+        real = os.path.realpath(path)
+        is_own = real != path and _is_of_process(path.rstrip("/"), set())
+        return "/proc/self" + real if is_own else real
     except OSError as error:  # the target of a link of another user's process
         message = "{} cannot be examined: {}".format(path, error.strerror)
         raise AgentError("denied", message) from error

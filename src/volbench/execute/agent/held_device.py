@@ -24,7 +24,8 @@ _FS_IOC_FIEMAP = 0xC020660B  # Documentation/filesystems/fiemap.rst of the kerne
 _EXTENTS = struct.Struct("=QQI4xI4x")  # first byte, length, flags and places for extents
 _SYNC = 1  # FIEMAP_FLAG_SYNC: blocks of dirty pages are chosen when these are written
 _COUNT_OFFSET = 20  # of the number of extents in its reply
-_EXTENT = struct.Struct("=Q8xQ32x")  # first byte in the file, and length
+_EXTENT = struct.Struct("=Q8xQ16xI12x")  # first byte in the file, length and flags
+_SHARED = 0x2000  # FIEMAP_EXTENT_SHARED: also of another file, so that it is copied when written
 _BLOCK_BYTES = 4096  # A file of one byte has a block.
 _MAX_EXTENTS = 1000  # of a request: 56 kB
 
@@ -116,7 +117,7 @@ def attached_file(node: str) -> "tuple[FileStat, int] | None":
 
 
 def allocated_bytes(path: str, size_bytes: int) -> int:
-    """Return the bytes of a file that have blocks, without blocks behind its end.
+    """Return the bytes of a file that have blocks of its own, without blocks behind its end.
 
     Those that are on disk count, as on filesystems that do not tell where their blocks are.
     """
@@ -132,9 +133,10 @@ def allocated_bytes(path: str, size_bytes: int) -> int:
                 return os.fstat(file.fileno()).st_blocks * 512
             count = struct.unpack_from("=I", request, _COUNT_OFFSET)[0]
             for number in range(count):
-                start, length = _EXTENT.unpack_from(request, _EXTENTS.size + number * _EXTENT.size)
+                place = _EXTENTS.size + number * _EXTENT.size
+                start, length, flags = _EXTENT.unpack_from(request, place)
                 position = start + length
-                allocated += min(position, end) - start
+                allocated += 0 if flags & _SHARED else min(position, end) - start
             if count < _MAX_EXTENTS:
                 break
     return allocated

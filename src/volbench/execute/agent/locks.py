@@ -321,6 +321,7 @@ class _Folder:
         try:
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
             self.descriptor = os.open(path, flags)
+            self._both = {"src_dir_fd": self.descriptor, "dst_dir_fd": self.descriptor}
         except OSError as error:
             raise of_os_error(error) from error
 
@@ -358,8 +359,7 @@ class _Folder:
         """Write a file that appears whole; return False if the name is taken."""
         temporary = self._write_lock(text)
         try:
-            flow = {"src_dir_fd": self.descriptor, "dst_dir_fd": self.descriptor}
-            os.link(temporary, name, follow_symlinks=False, **flow)
+            os.link(temporary, name, follow_symlinks=False, **self._both)
         except FileExistsError:
             return False
         except OSError as error:
@@ -372,7 +372,7 @@ class _Folder:
         """Write a file that appears whole, in place of one of the same name."""
         temporary = self._write_lock(text)
         try:
-            os.rename(temporary, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            os.rename(temporary, name, **self._both)
         except OSError as error:
             os.unlink(temporary, dir_fd=self.descriptor)
             raise of_os_error(error) from error
@@ -434,18 +434,17 @@ class _Folder:
     def _remove_if(self, name: str, is_meant: "typing.Callable[[str], bool]") -> None:
         """Remove a file; another one that took its place meanwhile is put back."""
         moved = ".volbench-" + secrets.token_hex(12)
-        flow = {"src_dir_fd": self.descriptor, "dst_dir_fd": self.descriptor}
         try:
             if stat.S_ISDIR(os.lstat(name, dir_fd=self.descriptor).st_mode):
                 raise AgentError("refused", "{}/{} is a folder".format(self.path, name))
-            os.rename(name, moved, **flow)
+            os.rename(name, moved, **self._both)
         except FileNotFoundError:
             return
         except OSError as error:
             raise of_os_error(error) from error
         if not is_meant(moved):
             try:
-                os.link(moved, name, follow_symlinks=False, **flow)
+                os.link(moved, name, follow_symlinks=False, **self._both)
             except FileExistsError:  # a third campaign was faster
                 pass
         self.remove(moved)

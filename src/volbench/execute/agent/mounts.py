@@ -104,11 +104,7 @@ def number_under(snapshot: Snapshot, path: str) -> "tuple[int, int] | None":
 
 def mount_points(snapshot: Snapshot, numbers: "set[tuple[int, int]]") -> "list[str]":
     """Return the mount points of any of these devices, under any of their names."""
-    return [
-        mount.mount_point
-        for mount in read_mounts(snapshot)
-        if mount_numbers(snapshot, mount) & numbers
-    ]
+    return [m.mount_point for m in read_mounts(snapshot) if mount_numbers(snapshot, m) & numbers]
 
 
 def read_swaps(snapshot: Snapshot) -> "list[str]":

@@ -112,7 +112,11 @@ class Snapshot:
 
     def read(self, node: str, offset: int, length: int) -> bytes:
         """Return bytes of a block device."""
-        return _read_device(node, offset, length)
+        descriptor = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return held_device.read_at(descriptor, offset, length)
+        finally:
+            os.close(descriptor)
 
     def edges(self, node: str, size_bytes: int) -> str:
         """Return the digest of the first and last MiB of a device; empty if unreadable."""
@@ -187,11 +191,3 @@ def within(limit_s: float, work: "Callable[..., T]", *arguments: object) -> T:
     if results:
         return results[0]
     raise errors[0] if errors else OSError(errno.ETIMEDOUT, "no answer in {:g} s".format(limit_s))
-
-
-def _read_device(node: str, offset: int, length: int) -> bytes:
-    descriptor = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        return held_device.read_at(descriptor, offset, length)
-    finally:
-        os.close(descriptor)

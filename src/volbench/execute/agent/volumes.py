@@ -28,6 +28,7 @@ _MAX_NAMES = 2000  # In a folder whose names are listed beside a missing path: a
 
 _CHOSEN = re.compile(r"\[(.+)\]")
 _IN_MEMORY = ("tmpfs", "ramfs")
+_IN_PLACE = ("ext2", "ext3", "ext4", "xfs")  # what is overwritten keeps its blocks
 
 
 class VolumeQuestion(NamedTuple):
@@ -78,14 +79,16 @@ class DescribedFile(NamedTuple):
     # device that cannot be compared with it, or ``program ``; empty for none
     user: str
     named: bool  # whether the user named it as a file that may be overwritten
+    copied_bytes: int  # that an overlay copies before they are overwritten
 
 
 class KnownFile(NamedTuple):
-    """A file that a run must leave in its place, with its length."""
+    """A file that a run must leave in its place, with its length and its blocks."""
 
     path: str
     identity: "FileIdentity"
     size_bytes: int
+    allocated_bytes: int  # with blocks of its own; 0 if it is only read
 
 
 class OtherName(NamedTuple):
@@ -202,16 +205,10 @@ def describe_volumes(
         snapshot.forget()
     described = tuple(map(_Describer(snapshot, campaign_dir).describe, questions))
     free_bytes = tuple(snapshot.free_space(snapshot.nearest(path))[0] for path in space)
-    user = _login_user(snapshot, by_sudo=by_sudo)
-    return DescribedHost(user, free_bytes, tuple(problems), described)
-
-
-def _login_user(snapshot: Snapshot, *, by_sudo: bool) -> int:
-    """Return the user who logged in, also where sudo started the agent."""
-    process = snapshot.stat("/proc/self")
+    process, login = snapshot.stat("/proc/self"), os.environ.get("SUDO_UID", "")
     user = 0 if process is None else process.owner
-    login = os.environ.get("SUDO_UID", "")
-    return int(login) if by_sudo and not user and login.isdigit() else user
+    user = int(login) if by_sudo and not user and login.isdigit() else user
+    return DescribedHost(user, free_bytes, tuple(problems), described)
 
 
 class _Describer:
@@ -232,7 +229,8 @@ class _Describer:
         is_device = stat is not None and stat.kind == "block"
         number = stat.rdev if stat is not None and is_device else number_under(snapshot, nearest)
         device = None if number is None else self._devices.with_number(number)
-        mount = self._newest_mount(number) if is_device else mount_of(snapshot, nearest)
+        mounts = (m for m in read_mounts(snapshot)[::-1] if number in mount_numbers(snapshot, m))
+        mount = next(mounts, None) if is_device else mount_of(snapshot, nearest)
         return DescribedVolume(
             real=real,
             stat=stat,
@@ -283,10 +281,6 @@ class _Describer:
         kinds = {name: self._kind(parent + "/" + name) for name in names}
         return tuple(name + "/" if kind == "directory" else name for name, kind in kinds.items())
 
-    def _newest_mount(self, number: "tuple[int, int] | None") -> "Mount | None":
-        mounts = reversed(read_mounts(self._snapshot))
-        return next((one for one in mounts if number in mount_numbers(self._snapshot, one)), None)
-
     def _folder(self, path: str) -> RequiredFolder:
         """Return the kind of a folder, and path, owner and mode of it and each of its parents."""
         here = self._snapshot.real_path(path or "/")
@@ -306,10 +300,11 @@ class _Describer:
         real, stat = snapshot.real_path(path), snapshot.stat(path)
         folder = snapshot.real_path(parent_of(path)).rstrip("/")
         named = any(snapshot.real_path(entry) == real for entry in allow)
-        others = ""
+        others, copied_bytes = "", 0
         if named and stat is not None and stat.kind == "file":
             stat = stat._replace(allocated_bytes=snapshot.allocated_bytes(path, stat.size_bytes))
             others = self._other_user(real, stat)
+            copied_bytes = stat.allocated_bytes if self._is_lower(real) else 0
         return DescribedFile(
             real=real,
             placed=folder + "/" + path.rpartition("/")[2],
@@ -317,7 +312,17 @@ class _Describer:
             identity=_identity(snapshot.stat(path, follow=False)),
             user="" if stat is None else self._kernel_user(stat) or others,
             named=named,
+            copied_bytes=copied_bytes,
         )
+
+    def _is_lower(self, path: str) -> bool:
+        """Return whether a file is in a lower layer of an overlay, as far as the upper is seen."""
+        mount = mount_of(self._snapshot, path)
+        if mount is None or "overlay" not in mount.filesystem:
+            return False
+        upper = "".join(o[9:] for o in mount.options.split(",") if o.startswith("upperdir="))
+        place = "{}/{}".format(upper, path[len(mount.mount_point) :])
+        return not upper or self._snapshot.stat_visible(place) is None
 
     def _kernel_user(self, file: FileStat) -> str:
         swap = self._swap_of(file)
@@ -500,13 +505,17 @@ def changed_files(
 ) -> "tuple[str, ...]":
     """Return a sentence on each file that was removed, replaced, cut or made longer."""
     snapshot, found = snapshot or Snapshot(), []
-    for path, identity, size_bytes in files:
+    for path, identity, size_bytes, allocated_bytes in files:
         stat = snapshot.stat(path, follow=False)
         if stat is None or stat.identity != tuple(identity):
             found.append("{} was {}".format(path, "replaced" if stat else "removed"))
         elif stat.size_bytes != size_bytes:
             change = "from {} to {} bytes".format(size_bytes, stat.size_bytes)
             found.append("the length of {} changed {}".format(path, change))
+        elif stat.allocated_bytes < allocated_bytes:
+            mount = mount_of(snapshot, path)
+            if mount is not None and mount.filesystem in _IN_PLACE:
+                found.append("{} was cut, and made as long again by fio".format(path))
     return tuple(found)
 
 

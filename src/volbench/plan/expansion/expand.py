@@ -78,9 +78,9 @@ def check_sizes(runs: tuple[Run, ...]) -> None:
             continue
         if has_none := missing_size(run):
             raise InputError(
-                f"job {run.job} {has_none}, and its files in {run.volume.target} are new",
-                hint="write size: 1g, or --set size=1g; only a device or a file has a size "
-                "of its own",
+                f"job {run.job} {has_none}, which files in {run.volume.target} need",
+                hint="write size: 1g, or --set size=1g; a device, or a file that is the volume "
+                "(--on FILE), has a size of its own",
             )
 
 

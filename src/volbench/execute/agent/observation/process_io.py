@@ -83,7 +83,9 @@ class _Looks:
             before = self._counters.get(pid, _NOTHING)
             if counters != before:
                 self._learn(pid)
-                grown[pid] = _growth(before, counters)
+                old, new = _io_counts(before), _io_counts(counters)
+                growth = [value - known for value, known in zip(new, old)]  # noqa: B905 - as below
+                grown[pid] = new if min(growth) < 0 else growth  # another process has the number
         ended = self._counters.keys() - now.keys()
         for pid in ended:
             heir = grown.get(self._heir(pid, now))
@@ -110,13 +112,6 @@ class _Looks:
             if pid in now:
                 return pid
         return _FIRST
-
-
-def _growth(before: bytes, now: bytes) -> "list[int]":
-    """Return the growth of counters; all of them if another process has the number now."""
-    old, new = _io_counts(before), _io_counts(now)
-    grown = [value - known for value, known in zip(new, old)]  # noqa: B905 - not in Python 3.6
-    return new if min(grown) < 0 else grown
 
 
 def _io_counts(counters: bytes) -> "list[int]":
