@@ -7,13 +7,14 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import start
 from tests.engine.conftest import Disks
+from tests.held_fio import HeldFio
 from tests.waiting import has_ended, kill_all, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
@@ -40,10 +41,13 @@ class Stage:
             path.mkdir()
         (folder / "p.yaml").write_text(PROFILE)
         self.process: subprocess.Popen[str] | None = None
+        self.fio = HeldFio(folder, "first")
 
-    def volbench(self, *arguments: str | Path) -> subprocess.Popen[str]:
+    def volbench(
+        self, *arguments: str | Path, environment: Mapping[str, str] = os.environ
+    ) -> subprocess.Popen[str]:
         """Start volbench with a terminal of its own."""
-        environment = {**os.environ, "TMPDIR": str(self.temporary)}
+        environment = {**environment, "TMPDIR": str(self.temporary)}
         self.process = start(*arguments, env=environment, start_new_session=True)
         return self.process
 
@@ -51,9 +55,16 @@ class Stage:
         """Start the campaign, and wait until its first run writes."""
         targets = ("--on", f"data={self.scratch}", "--on", f"disk={self.device}")
         allowed = ("--allow-destroy", self.device)
-        process = self.volbench("run", self.folder / "p.yaml", *targets, *allowed, "-o", self.out)
+        words = ("run", self.folder / "p.yaml", *targets, *allowed, "-o", self.out)
+        process = self.volbench(*words, environment=self.fio.environment)
         until(lambda: self.programs("fio") and any(self.scratch.rglob("first*")))
         return process
+
+    def release(self) -> None:
+        """Let fio end, which has written something."""
+        paths = [Path(f"/proc/{pid}/io") for pid in self.programs("fio")]
+        until(lambda: any(int(path.read_text().split()[3]) > 1 << 17 for path in paths))
+        self.fio.release()
 
     def finish(self, process: subprocess.Popen[str]) -> int:
         """Wait for the end of a controller, and return its exit code."""
@@ -132,6 +143,7 @@ def close_terminal(stage: Stage) -> int:
     """Close the terminal: the campaign goes on to its end."""
     process = stage.begin()
     process.send_signal(signal.SIGHUP)
+    stage.release()
     return stage.finish(process)
 
 
@@ -141,6 +153,7 @@ def stop_reading(stage: Stage) -> int:
     for pipe in (process.stdout, process.stderr):
         assert pipe is not None
         pipe.close()
+    stage.release()
     assert process.wait(300) == 128 + signal.SIGPIPE
     assert "campaign ended: 2 finished" in (stage.out / "controller.log").read_text()
     return stage.finish(stage.volbench("status", stage.out))

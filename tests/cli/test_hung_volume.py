@@ -1,9 +1,9 @@
 """A volume that hangs holds up a stop, but neither without a word nor for ever."""
 
+import os
 import signal
 import subprocess
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 
 from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import Disks, call
+from tests.held_fio import HeldFio
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.root]
@@ -35,13 +36,15 @@ def point(tmp_path: Path, disks: Disks) -> Iterator[Path]:
 
 
 @contextmanager
-def running(target: Path, out: Path, errors: Path) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    target: Path, out: Path, errors: Path, environment: Mapping[str, str] = os.environ
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a campaign whose messages go to a file, and end it."""
     profile = errors.with_name("p.yaml")
     argv = [*COMMAND, "run", *map(str, (profile, "--on", target, "-o", out))]
     with (
         errors.open("wb") as file,
-        subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=file) as process,
+        subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=file, env=environment) as process,
     ):
         try:
             yield process
@@ -95,9 +98,8 @@ def test_a_second_request_leaves_a_frozen_volume(
 ) -> None:
     """The first says what it waits for, the second exits; later nothing is left."""
     out, errors = tmp_path / "out", tmp_path / "stderr"
-    with running(point, out, errors) as process:
+    with running(point, out, errors, HeldFio(tmp_path, "j").environment) as process:
         until(lambda: list(point.glob("volbench-*/j.0.0")))
-        time.sleep(1)
         call("fsfreeze", "-f", str(point))
         until(lambda: "001-j-r1 should have ended" in errors.read_text())
         process.send_signal(signal.SIGINT)

@@ -8,11 +8,13 @@ PROGRAM = """
 import _imp, os, signal, sys, threading, time
 from volbench.cli.main import interrupt
 
-taken = threading.Event()
+taken, main = threading.Event(), threading.get_ident()
 
 def hold():
     _imp.acquire_lock()
     taken.set()
+    while "importlib" not in sys._current_frames()[main].f_code.co_filename:
+        time.sleep(0.01)
     time.sleep(0.3)
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.3)
@@ -23,7 +25,7 @@ threading.Thread(target=hold).start()
 taken.wait()
 try:
     import xmlrpc
-    time.sleep(5)
+    time.sleep(300)
 except KeyboardInterrupt:
     print("interrupted")
 print("held" if _imp.lock_held() else "free")
@@ -34,7 +36,7 @@ os._exit(0)
 def _printed(handler: str) -> list[str]:
     program = PROGRAM.replace("HANDLER", handler)
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
     )
     return done.stdout.split()
 

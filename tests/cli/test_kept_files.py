@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import Volbench, settings, start
+from tests.command_line import Volbench, start
 from tests.engine.conftest import Disks, call
+from tests.held_fio import HeldFio
 from tests.waiting import until
 from volbench.engine.guard.run_guard import RESERVE_BYTES
 
@@ -146,15 +147,15 @@ def test_campaigns_on_one_disk_at_once_have_a_finding_each(
     volbench: Volbench, tmp_path: Path
 ) -> None:
     """In the results of both, whichever began first; the second says so as it begins."""
-    slow = profile(
-        tmp_path, "rw: randread, bs: 4k, size: 1m, rate_iops: 20, runtime: 1s, time_based: 1"
-    )
+    short = profile(tmp_path, "rw: randread, bs: 4k, size: 1m")
+    fio = HeldFio(tmp_path)
     outs, procs = [tmp_path / name for name in ("out1", "out2")], []
-    for out, runtime in zip(outs, ("9s", "15s"), strict=True):
+    for out in outs:
         volume = out.with_suffix(".volume")
         volume.mkdir()
-        procs.append(start("run", slow, "--on", volume, "-o", out, *settings(f"runtime={runtime}")))
+        procs.append(start("run", short, "--on", volume, "-o", out, env=fio.environment))
         until(lambda: len(list(tmp_path.glob("out?/runs/*/facts.json"))) == len(procs))
+    fio.release()
     texts = [process.communicate(timeout=300)[1] for process in procs]
     assert "is also used by " in texts[1]  # and by campaigns of other tests
     for out in outs:

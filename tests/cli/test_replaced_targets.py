@@ -6,8 +6,8 @@ The targets are real: loop devices, ext4, and a controller that is killed.
 import os
 import stat
 import subprocess
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -19,7 +19,8 @@ import volbench as volbench_package
 from tests import command_line
 from tests.command_line import Volbench, start
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
-from tests.waiting import until
+from tests.held_fio import HeldFio
+from tests.waiting import kill_all, until
 from volbench.engine.campaign import client_worker
 from volbench.engine.guard.device_guard import NOT_OPENED, Opened
 from volbench.engine.guard.preflight import RunGuard
@@ -40,7 +41,7 @@ jobs:
   second: {}
 """
 
-SLOW_PROFILE = DEVICE_PROFILE.partition("  first")[0] + "  slow: {rate: 400k}\n"
+ONE_JOB = DEVICE_PROFILE.partition("  second")[0].replace("{}", "{rate: 8m}")
 WRITING = "name: p\nsample: 0\njobs:\n  a: {rw: write, bs: 4k, size: 1m}\n"
 
 
@@ -69,12 +70,15 @@ def wait_for(out: Path, *, state: str) -> None:
     until(lambda: any(str(note.state) == state for note in opened(out).runs.values()))
 
 
-def device_run(
-    tmp_path: Path, text: str, device: str, *options: str
-) -> tuple[Path, subprocess.Popen[str]]:
-    """Start a campaign that overwrites a device."""
-    out, allowed = tmp_path / "out", ("--allow-destroy", device, *options)
-    return out, start("run", written(tmp_path, text), "--on", device, "--output", out, *allowed)
+def begun(tmp_path: Path, target: str | Path) -> tuple[Path, subprocess.Popen[str]]:
+    """Start a campaign that overwrites a device or makes a file, in a run without end."""
+    out, allowed = tmp_path / "out", ("--allow-destroy", target)
+    words = ("run", written(tmp_path, ONE_JOB), "--on", target, "--output", out)
+    is_device = str(target).startswith("/dev/")
+    environment = HeldFio(tmp_path, "first").environment
+    process = start(*words, *(allowed if is_device else ()), env=environment)
+    wait_for(out, state="running")
+    return out, process
 
 
 def replace_image(device: str, other: Path) -> None:
@@ -145,11 +149,13 @@ def test_a_users_file_replaced_between_runs_is_not_overwritten(
 def test_a_device_is_held_from_the_guard_to_the_end_of_the_run(
     tmp_path: Path, disks: Disks
 ) -> None:
-    """While fio writes, it can be neither mounted nor formatted, and no other image attached."""
+    """Until fio has written, it is not mounted, formatted, or attached to another image."""
     image = formatted(disks)
     device, other = disks.attach(image), disks.image()
-    profile = SLOW_PROFILE.replace("size: 4m", "offset: 16m, size: 4m").replace("400k", "1m")
-    out, process = device_run(tmp_path, profile, device, "--wipe-signatures")
+    profile = written(tmp_path, ONE_JOB.replace("size: 4m", "offset: 16m, size: 4m"))
+    out, fio = tmp_path / "out", HeldFio(tmp_path)
+    words = ("run", profile, "--on", device, "-o", out, "--allow-destroy", device)
+    process = start(*words, "--wipe-signatures", env=fio.environment)
     wait_for(out, state="running")
     point = tmp_path / "point"
     point.mkdir()
@@ -159,17 +165,16 @@ def test_a_device_is_held_from_the_guard_to_the_end_of_the_run(
         ["losetup", device, str(other)],
     ]
     refused = [subprocess.run(argv, capture_output=True, check=False) for argv in attempts]
-    is_running = process.poll() is None
     # The kernel detaches a device that is open only when it is closed.
     call("losetup", "-d", device)
     still = subprocess.run(attempts[-1], capture_output=True, check=False)
+    fio.release()
     _, stderr = process.communicate(timeout=300)
-    assert is_running
     assert [done.returncode != 0 for done in (*refused, still)] == [True] * 4
     assert process.returncode == 0, stderr
     assert not other.read_bytes().strip(b"\0")
-    written = image.read_bytes()[16 * MIB : 20 * MIB]
-    assert not any(block == bytes(4096) for block in blocks(written))
+    part = image.read_bytes()[16 * MIB : 20 * MIB]
+    assert not any(block == bytes(4096) for block in blocks(part))
 
 
 def blocks(data: bytes) -> Iterator[bytes]:
@@ -231,8 +236,7 @@ def test_a_device_replaced_before_a_resume_is_not_overwritten(
     """Neither another image, nor another file that was renamed to the path of the first."""
     image = disks.image()
     device, other = disks.attach(image), formatted(disks)
-    out, process = device_run(tmp_path, SLOW_PROFILE, device)
-    wait_for(out, state="running")
+    out, process = begun(tmp_path, device)
     kill_both(process, out)
     if same_file:
         other = other.rename(image)
@@ -250,8 +254,7 @@ def test_a_filesystem_made_before_a_resume_is_not_overwritten(
 ) -> None:
     """It is the same device, but what is on it now is neither the plan's nor volbench's."""
     device = disks.attach()
-    out, process = device_run(tmp_path, SLOW_PROFILE, device)
-    wait_for(out, state="running")
+    out, process = begun(tmp_path, device)
     kill_both(process, out)
     disks.format(device)
     before = digest(device)
@@ -273,8 +276,7 @@ def test_a_filesystem_made_before_a_resume_is_not_overwritten(
 def test_the_same_device_is_resumed(tmp_path: Path, disks: Disks, volbench: Volbench) -> None:
     """A crash alone is no reason to refuse, though the content is unknown since."""
     device = disks.attach()
-    out, process = device_run(tmp_path, SLOW_PROFILE.replace("400k", "2m"), device)
-    wait_for(out, state="running")
+    out, process = begun(tmp_path, device)
     process.kill()
     process.communicate(timeout=300)
     done = volbench("resume", out)
@@ -287,14 +289,18 @@ def kill_both(controller: subprocess.Popen[str], out: Path) -> None:
     """Kill a controller, and the fio that it leaves: that works in the folder of its run."""
     controller.kill()
     controller.communicate(timeout=300)
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            folder = process.joinpath("cwd").readlink()
-        except OSError:
-            continue
-        if folder.is_relative_to(out):
-            call("kill", "-9", process.name)
-    time.sleep(0.5)
+
+    def below() -> list[int]:
+        """Return the processes that work in the folder, after a signal to each."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if process.joinpath("cwd").readlink().is_relative_to(out):
+                    found.append(int(process.name))
+        kill_all(found)
+        return found
+
+    until(lambda: not below())
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
@@ -302,10 +308,10 @@ def test_a_users_file_is_neither_overwritten_nor_removed_after_a_crash(
     tmp_path: Path, scratch: Path, volbench: Volbench, *, is_folder: bool
 ) -> None:
     """Neither what replaced a scratch file, nor what got the name of a new one."""
-    out, target = tmp_path / "out", scratch if is_folder else scratch / "file"
-    process = start("run", written(tmp_path, SLOW_PROFILE), "--on", target, "--output", out)
-    wait_for(out, state="running")
-    made = wait_for_file(scratch)
+    target = scratch if is_folder else scratch / "file"
+    out, process = begun(tmp_path, target)
+    until(lambda: any(path.is_file() for path in scratch.rglob("*")))
+    made = next(path for path in scratch.rglob("*") if path.is_file())
     kill_both(process, out)
     users = made if is_folder else target
     made.unlink()
@@ -318,22 +324,15 @@ def test_a_users_file_is_neither_overwritten_nor_removed_after_a_crash(
 
 def test_a_file_that_gets_the_name_of_a_new_file_is_kept(tmp_path: Path, scratch: Path) -> None:
     """The run has its file in a folder of its own, also while fio makes it anew in each loop."""
-    options = "rw: write, bs: 4k, size: 64k, loops: 5, unlink_each_loop: 1, rate_iops: 16"
+    options = "rw: write, bs: 4k, size: 64k, loops: 5, unlink_each_loop: 1"
     profile = written(tmp_path, f"name: p\nsample: 0\njobs:\n  a: {{{options}}}\n")
-    process = start("run", profile, "--on", scratch / "file", "--output", tmp_path / "out")
-    wait_for_file(scratch)
+    fio = HeldFio(tmp_path)
+    words = ("run", profile, "--on", scratch / "file", "--output", tmp_path / "out")
+    process = start(*words, env=fio.environment)
+    until(lambda: list(tmp_path.glob("out/runs/*/facts.json")))
     (scratch / "file").write_text("the user's")
+    fio.release()
     _, stderr = process.communicate(timeout=300)
     assert process.returncode == 0, stderr
     assert [path.name for path in scratch.iterdir()] == ["file"]
     assert (scratch / "file").read_text() == "the user's"
-
-
-def wait_for_file(folder: Path) -> Path:
-    """Return the first file that appears below a folder."""
-
-    def files() -> list[Path]:
-        return [path for path in folder.rglob("*") if path.is_file()]
-
-    until(files)
-    return files()[0]

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 import volbench as volbench_package
 from tests.command_line import Volbench, call, settings, start
+from tests.held_fio import HeldFio
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -25,6 +25,7 @@ CALM = settings("size=4m", "runtime=1s", "rate_iops=20")
 """The same for runs whose speed proves nothing: they leave the CPU to others."""
 FIVE = ("quick", *CALM, *settings("*-128k=", "mixed-qd16="))
 """The first five runs of a profile."""
+THIRD = "randread-qd16"
 STORM = settings(
     "size=4m", "vm.boot.runtime=1s", "vm.after.runtime=1s", "stagger=500ms", "clients=2"
 )
@@ -198,53 +199,40 @@ def test_other_bundled_profiles_run(
 
 
 def start_quick(
-    scratch: Path, out: Path, *, stderr: int = subprocess.DEVNULL
+    scratch: Path, out: Path, fio: HeldFio, *, stderr: int = subprocess.DEVNULL
 ) -> subprocess.Popen[str]:
     """Start `volbench run quick` in a process of its own, with little load."""
     words = ("run", *FIVE, "--on", scratch, "--output", out)
-    return start(*words, stdout=subprocess.DEVNULL, stderr=stderr)
+    return start(*words, stdout=subprocess.DEVNULL, stderr=stderr, env=fio.environment)
 
 
 @pytest.mark.smoke
-def test_ctrl_c_stops_fio_keeps_what_is_finished_and_resumes(
-    scratch: Path, tmp_path: Path, volbench: Volbench
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_is_finished_is_kept_and_resumed(
+    scratch: Path, tmp_path: Path, volbench: Volbench, *, is_killed: bool
 ) -> None:
-    """After SIGINT nothing runs on, exit is 130, and resume does only what is left."""
+    """After SIGINT or SIGKILL in the third run, resume does only what is left.
+
+    SIGINT ends fio first, exit is 130; after SIGKILL, resume ends the fio that was left.
+    """
     out = tmp_path / "out"
-    process = start_quick(scratch, out, stderr=subprocess.PIPE)
+    process = start_quick(scratch, out, HeldFio(tmp_path, THIRD), stderr=subprocess.PIPE)
     wait_until_finished(out, count=2)
-    process.send_signal(signal.SIGINT)
+    until(lambda: fio_below(scratch))
+    process.send_signal(signal.SIGKILL if is_killed else signal.SIGINT)
     _, stderr = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert "volbench resume" in stderr
-    assert not fio_below(scratch)
-    kept = states(out)
-    before = {run: state for run, state in kept.items() if state == "finished"}
-    assert 2 <= len(before) < 5
-    stamps = {run: started(out, run) for run in before if "fill" not in run}
+    if not is_killed:
+        assert process.returncode == 130
+        assert "volbench resume" in stderr
+        assert not fio_below(scratch)
+    before = [run for run, state in states(out).items() if state == "finished"]
+    assert len(before) == 2
+    # SIGINT removes the file, which is then filled again.
+    stamps = {run: started(out, run) for run in before if is_killed or "fill" not in run}
     done = volbench("resume", out)
     assert done.returncode == 0, done.stderr
     assert set(states(out).values()) == {"finished"}
     assert {run: started(out, run) for run in stamps} == stamps
-    assert list(scratch.iterdir()) == []
-
-
-def test_kill_9_of_the_controller_loses_nothing(
-    scratch: Path, tmp_path: Path, volbench: Volbench
-) -> None:
-    """After SIGKILL, resume ends the fio that was left, keeps finished runs and does the rest."""
-    out = tmp_path / "out"
-    process = start_quick(scratch, out)
-    wait_until_finished(out, count=2)
-    time.sleep(0.5)
-    process.kill()
-    process.wait(timeout=300)
-    before = {run for run, state in states(out).items() if state == "finished"}
-    stamps = {run: started(out, run) for run in before}
-    done = volbench("resume", out)
-    assert done.returncode == 0, done.stderr
-    assert set(states(out).values()) == {"finished"}
-    assert {run: started(out, run) for run in before} == stamps
     assert not fio_below(scratch)
     assert list(scratch.iterdir()) == []
 
@@ -256,12 +244,17 @@ def test_of_two_controllers_started_at_once_one_runs(
     """One finishes every run, none twice; the other ends with exit 7 and says why."""
     out = tmp_path / "out"
     if verb == "resume":
-        process = start_quick(scratch, out)
-        wait_until_finished(out, count=1)
+        (tmp_path / "first").mkdir()
+        process = start_quick(scratch, out, HeldFio(tmp_path / "first", THIRD))
+        wait_until_finished(out, count=2)
         process.send_signal(signal.SIGINT)
         process.wait(timeout=300)
+    fio = HeldFio(tmp_path)
     quick = (*FIVE, "--on", scratch, "--output", out)
-    pair = [start(verb, *(quick if verb == "run" else (out,))) for _ in range(2)]
+    words = (verb, *(quick if verb == "run" else (out,)))
+    pair = [start(*words, env=fio.environment) for _ in range(2)]
+    until(lambda: any(each.poll() is not None for each in pair))
+    fio.release()
     said = {each.communicate(timeout=300)[1]: each.returncode for each in pair}
     assert sorted(said.values()) == [0, 7], said
     refusal = next(text for text, status in said.items() if status)

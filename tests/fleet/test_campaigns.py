@@ -8,7 +8,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -77,29 +76,6 @@ def test_sshd_ends_while_runs_go_on(desk: Desk) -> None:
     desk.fleet[0].start_sshd()
     ended(process)
     check_once(desk)
-    check_clean(desk.fleet.hosts)
-
-
-def test_a_link_that_flaps_does_not_hang_the_campaign(desk: Desk) -> None:
-    """Down for 5 s, up for 10 s, from the start on: it ends, and one resume finishes the rest."""
-    desk.prepare()
-    process = desk.run()
-    until((desk.out / "journal.jsonl").exists)
-    for _ in range(8):
-        desk.fleet[1].link(up=False)
-        time.sleep(5)
-        desk.fleet[1].link(up=True)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(10)
-            break
-    try:
-        said, _ = process.communicate(timeout=PATIENCE_S)
-    finally:
-        process.kill()
-    assert process.returncode in {0, 9}, said  # 9: a cut right at the start of a step
-    if process.returncode:
-        ended(desk.start("resume", desk.out))
-    assert set(desk.states()) == {"finished"}
     check_clean(desk.fleet.hosts)
 
 
@@ -228,37 +204,6 @@ def test_a_full_disk_under_the_results_is_reported(desk: Desk) -> None:
         check_clean(desk.fleet.hosts)
     finally:
         subprocess.run(["umount", str(room)], check=True)
-
-
-def test_reap_ends_what_is_left(desk: Desk) -> None:
-    """After a killed controller nothing of the campaign stays, and a resume does it again."""
-    desk.prepare(runtime="6s")
-    process = desk.run()
-    until(lambda: desk.started(3) and all(fios(host) for host in desk.fleet.hosts))
-    process.kill()
-    process.communicate(timeout=PATIENCE_S)
-    assert all(fios(host) for host in desk.fleet.hosts)
-    said = ended(desk.start("status", "--clean", desk.out))
-    assert said.count("ended on vm") == 3
-    check_clean(desk.fleet.hosts)
-    assert desk.states()[:3] == ["interrupted"] * 3
-    ended(desk.start("resume", desk.out))
-    assert desk.states() == ["finished"] * 6
-    check_clean(desk.fleet.hosts)
-
-
-def test_a_host_freezes_for_a_while(desk: Desk) -> None:
-    """Everything on it stands still, fio too; when it thaws its run comes to its end."""
-    desk.prepare(runtime="8s")
-    process = desk.run()
-    until(lambda: desk.started(3) and bool(fios(desk.fleet[1])))
-    time.sleep(3)
-    desk.fleet[1].freeze()
-    time.sleep(25)
-    desk.fleet[1].freeze(thaw=True)
-    ended(process)
-    assert desk.states() == ["finished"] * 6
-    check_clean(desk.fleet.hosts)
 
 
 def test_a_file_on_a_host_is_probed_for_cold_blocks_once_it_may_be_overwritten(desk: Desk) -> None:

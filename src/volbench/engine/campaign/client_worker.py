@@ -226,6 +226,7 @@ class Worker:
 
     def _run_next(self, run: Run, steps: Steps | None) -> RunOutcome:
         gate = self._gate = None if steps is None else steps.gate(self, run)
+        self._files: Sequence[str] = ()
         self._states.listener(RunStarted(run, expected_s(run)))
         try:
             if self._states.state(run) is RunState.RUNNING:
@@ -245,8 +246,7 @@ class Worker:
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
-        files = planned_files(self._scratch.place(run, make=False) or run)
-        self._scratch.settle(files, is_over=True)
+        self._scratch.settle(self._files, is_over=True)
         self._end_worker(run, outcome)
         return outcome
 
@@ -351,7 +351,7 @@ class Worker:
     def _attempt(
         self, run: Run, directory: RunDirectory, facts: VolumeFacts, gate: Gate | None
     ) -> Attempt:
-        files = planned_files(run)
+        files = self._files = planned_files(run)
         watch_files = self._scratch.watcher(files)
 
         def on_poll(elapsed_s: float) -> bool:
