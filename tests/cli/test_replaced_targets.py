@@ -18,7 +18,7 @@ import pytest
 import volbench as volbench_package
 from tests import command_line
 from tests.command_line import Volbench, start
-from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
+from tests.engine.conftest import Disks, call, is_attached
 from tests.held_fio import HeldFio
 from tests.waiting import kill_all, until
 from volbench.engine.campaign import client_worker
@@ -270,19 +270,6 @@ def test_a_filesystem_made_before_a_resume_is_not_overwritten(
     allowed = volbench("resume", out, "--allow-destroy", device, "--wipe-signatures")
     assert allowed.returncode == 0, allowed.stderr
     assert digest(device) != before
-
-
-@pytest.mark.root
-def test_the_same_device_is_resumed(tmp_path: Path, disks: Disks, volbench: Volbench) -> None:
-    """A crash alone is no reason to refuse, though the content is unknown since."""
-    device = disks.attach()
-    out, process = begun(tmp_path, device)
-    process.kill()
-    process.communicate(timeout=300)
-    done = volbench("resume", out)
-    assert done.returncode == 0, done.stderr
-    assert Path(device).stat().st_rdev
-    assert digest(device) != sha256(bytes(IMAGE_BYTES)).hexdigest()
 
 
 def kill_both(controller: subprocess.Popen[str], out: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.command_line import Volbench
 from tests.extensions.importer.sources import JSON, put
+from tests.held_fio import HeldFio
 from tests.waiting import PATIENCE_S
 from volbench.errors import ArchiveError, RefusedError
 from volbench.store.held_folder import (
@@ -148,8 +149,8 @@ def test_scratch_files_are_in_a_private_folder(
 
 
 @contextmanager
-def replacing(out: Path, precious: Path) -> Iterator[list[Path]]:
-    """Put a folder full of links in the place of a campaign as soon as its first run begins."""
+def replacing(out: Path, precious: Path, fio: HeldFio) -> Iterator[list[Path]]:
+    """Put a folder full of links in the place of a campaign before fio starts in its first run."""
     moved: list[Path] = []
 
     def replace() -> bool:
@@ -166,6 +167,7 @@ def replacing(out: Path, precious: Path) -> Iterator[list[Path]]:
         for link in [folder / name for name in names] + [out / "journal.jsonl"]:
             link.symlink_to(precious)
         (out / "tables").symlink_to(precious.parent)
+        fio.release()
         return True
 
     with repeating(replace):
@@ -173,15 +175,19 @@ def replacing(out: Path, precious: Path) -> Iterator[list[Path]]:
 
 
 def test_a_campaign_folder_replaced_during_a_run_is_not_written_by_root(
-    tmp_path: Path, scratch: Path, volbench: Volbench, precious: Path
+    scratch: Path,
+    profile: Path,
+    volbench: Volbench,
+    precious: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """All files go to the folder that was opened at first; the end says that it was moved."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text(_PROFILE.replace("rw: write", "rw: write, time_based: 1, runtime: 2s"))
-    shared = tmp_path / "theirs"
+    fio = HeldFio(scratch.parent)
+    monkeypatch.setenv("PATH", fio.environment["PATH"])
+    shared = scratch.parent / "theirs"
     shared.mkdir()
     before = sorted(path.name for path in precious.parent.iterdir())
-    with replacing(shared / "out", precious) as moved:
+    with replacing(shared / "out", precious, fio) as moved:
         done = volbench("run", profile, "--on", scratch, "--output", shared / "out")
     assert done.returncode == 7, done.stderr
     assert "was moved or replaced" in done.stderr
