@@ -66,19 +66,6 @@ SEEDS = range(50 if os.environ.get("VOLBENCH_LONG") else 2)
 """Instants at which the controller is killed; VOLBENCH_LONG=1 asks for the long suite."""
 
 
-def test_sshd_ends_while_runs_go_on(desk: Desk) -> None:
-    """A dead daemon ends no run; when it is back the results are fetched."""
-    desk.prepare(runtime="6s")
-    process = desk.run()
-    until(lambda: desk.started(3))
-    desk.fleet[0].kill_sshd()
-    time.sleep(5)
-    desk.fleet[0].start_sshd()
-    ended(process)
-    check_once(desk)
-    check_clean(desk.fleet.hosts)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_controller_is_killed_at_any_instant(desk: Desk, seed: int) -> None:
     """A resume finds what went on without it, runs nothing twice, and leaves nothing behind."""
@@ -132,21 +119,6 @@ def test_two_resumes_of_copies_do_not_share_runs(desk: Desk) -> None:
     assert "has fetched its results" in " ".join(later.split())
     assert set(second.states()) == {"finished", "interrupted"}
     check_once(first)
-    check_clean(desk.fleet.hosts)
-
-
-def test_a_killed_fio_is_reported(desk: Desk) -> None:
-    """The run failed, the others are kept, and a second try does it again."""
-    desk.prepare(runtime="6s")
-    process = desk.run("--policy", "best-effort")
-    until(lambda: desk.started(3) and any("job.fio" in line for line in fios(desk.fleet[2])))
-    time.sleep(3)
-    desk.fleet[2].run("pkill", "-9", "-x", "fio")
-    said = ended(process, status=9)
-    assert "1 of 6 runs failed" in said
-    assert sorted(desk.states()) == ["failed"] + ["finished"] * 5
-    ended(desk.start("resume", desk.out, "--retry-failed"))
-    assert desk.states() == ["finished"] * 6
     check_clean(desk.fleet.hosts)
 
 

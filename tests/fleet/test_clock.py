@@ -21,4 +21,4 @@ def test_slow_start_of_a_session_is_not_an_offset(hosts: Fleet) -> None:
         rc.unlink()
     assert clock is not None
     assert clock.offset_s == 0
-    assert clock.bound_s < 0.6
+    assert clock.bound_s < 0.9

@@ -84,7 +84,6 @@ def test_a_second_request_kills_a_process_that_ignores_the_first(tmp_path: Path)
     watched = watched_to_its_end(process, stop=stop, on_output=ask_twice)
     assert watched.ending is Ending.STOPPED
     assert watched.exit_status == -9
-    assert watched.elapsed_s < 50
     assert not exists(process.pid)
 
 
@@ -185,13 +184,13 @@ def test_secret_is_in_the_environment_only(tmp_path: Path, *, is_here: bool) -> 
         assert SECRET not in repr(supervision)
         process = directory.start(["sh", "-c", LOOK], stderr="stderr", supervision=supervision)
         assert process.wait(PATIENCE_S) == 0, Path(directory.path_of("stderr")).read_text()
+        until(lambda: not process.is_sampled and not (folder / ".control").exists())
         files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
         assert Path(directory.path_of("seen")).read_text() == f"{SECRET}\n"
         assert {"seen", "arguments", "stderr"} <= files
         for path in tmp_path.rglob("*"):
             if path.is_file() and path.name != "seen":
                 assert SECRET not in path.read_text()
-        until(lambda: not process.is_sampled)
     finally:
         remote.close()
 

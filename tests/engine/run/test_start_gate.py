@@ -6,9 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+import pytest
+
 from tests.planned import a_folder, planned_run
 from tests.waiting import until
 from volbench.engine.hosts.connected_host import Clock
+from volbench.engine.run import barrier as barriers
 from volbench.engine.run.barrier import Barrier, WaitPolicy
 from volbench.engine.run.start_gate import Gate
 from volbench.errors import ConnectError
@@ -41,7 +44,7 @@ def a_process(folder: Path) -> Process:
         ["true"],
         cwd=str(folder),
         stderr=str(folder / "stderr"),
-        supervision=Supervision(gate_s=20.0),
+        supervision=Supervision(gate_s=300.0),
     )
     until((folder / READY).exists)
     return process
@@ -57,8 +60,11 @@ class _CutOff(LocalExecutor):
         return super().ask(operation, *args, **kwargs)
 
 
-def test_lost_link_after_one_announcement_starts_no_client_alone(tmp_path: Path) -> None:
+def test_lost_link_after_one_announcement_starts_no_client_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The start that one machine has received is revoked when the other cannot get its own."""
+    monkeypatch.setattr(barriers, "MARGIN_S", 200.0)  # it is revoked long before
     barrier = a_barrier("vm0", "vm1")
     gates = {
         "vm0": a_gate(tmp_path / "vm0", barrier, "vm0", LocalExecutor()),
@@ -76,10 +82,10 @@ def test_lost_link_after_one_announcement_starts_no_client_alone(tmp_path: Path)
 
     with ThreadPoolExecutor() as threads:
         ends = {name: threads.submit(hold, name) for name in gates}
-        assert ends["vm0"].exception(20) is None
+        assert ends["vm0"].exception(300) is None
     assert isinstance(ends["vm1"].exception(), ConnectError)
     (tmp_path / "vm1" / GO).write_text(NEVER)
-    assert [processes[name].wait(20) for name in gates] == [1, 1]
+    assert [processes[name].wait(300) for name in gates] == [1, 1]
     assert not (tmp_path / "vm0" / WOKE).exists()
     assert "only 1 of 2 clients are ready: vm1" in gates["vm0"].held_back
 

@@ -172,7 +172,7 @@ def test_a_failing_volume_is_not_steady(tmp_path: Path) -> None:
             pids.append(int(pidfile.read_text()))
             LocalExecutor().run(["kill", "-KILL", str(pids[0])])
 
-    done = run_until(RISING, tmp_path, runtime_s=20, on_note=end_server, served=in_real_time)
+    done = run_until(RISING, tmp_path, runtime_s=300, on_note=end_server, served=in_real_time)
     assert done.end.state is RunState.FAILED
     assert done.end.reason
 

@@ -70,10 +70,10 @@ def test_a_hung_volume_is_skipped() -> None:
         within(0.05, release.wait)
     release.set()
     assert caught.value.errno == errno.ETIMEDOUT
-    assert time.monotonic() - started_s < 30
-    assert within(30, len, "four") == 4
+    assert time.monotonic() - started_s < 300
+    assert within(300, len, "four") == 4
     with pytest.raises(IsADirectoryError):
-        within(30, Path.read_text, Path("/"))
+        within(300, Path.read_text, Path("/"))
 
 
 def test_the_survey_of_a_machine_survives_json() -> None:
@@ -173,7 +173,7 @@ def test_a_flush_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyP
     sync.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert flush(str(tmp_path), 60) == "no room"
-    sync.write_text("#!/bin/sh\nsleep 60\n")
+    sync.write_text("#!/bin/sh\nsleep 1000\n")
     assert "no end in 0.1 s" in flush(str(tmp_path), 0.1)
 
 

@@ -36,7 +36,7 @@ def _folder(tmp_path: Path) -> Iterator[Path]:
 
 def launch(folder: Path, *argv: str, **order: object) -> supervisor.Launched:
     """Start a program in a folder."""
-    order = {"longest_s": 30.0, **order}
+    order = {"longest_s": 300.0, **order}
     paths = {"cwd": str(folder), "stderr": str(folder / "err"), "control": str(folder / ".c")}
     return supervisor.launch(argv=list(argv), **{**paths, **order})  # type: ignore[arg-type]  # orders of many types
 
@@ -110,28 +110,34 @@ def test_launch_that_ended_with_its_agent_started_nothing(folder: Path, name: st
 
 
 SLOW_START = """
-import signal, sys
+import sys
 from volbench.execute.agent import supervisor
-slow = "import time; time.sleep(1); from volbench.execute.agent import supervisor as s; s.main([])"
-supervisor.command = lambda *_words: [sys.executable, "-c", slow]
-signal.alarm(1)
+slow = (
+    "import os, select, sys, time; select.select([0], [], []); open('begun', 'w').close()\\n"
+    "while not os.path.exists('go'): time.sleep(0.05)\\n"
+    "from volbench.execute.agent import supervisor as s; s.main([])"
+)
+cwd = "import os, sys; os.chdir(sys.argv[1]);"
+supervisor.command = lambda *_words: [sys.executable, "-c", cwd + slow, sys.argv[1]]
 supervisor.launch(
     argv=["true"], cwd=sys.argv[1], stderr=sys.argv[1] + "/err", control=sys.argv[1] + "/.c",
-    longest_s=30.0,
+    longest_s=300.0,
 )
 """
-"""An agent that ends while it waits for a supervisor that starts slowly."""
+"""An agent that is killed while it waits for a supervisor that starts slowly."""
 
 
 def test_watch_waits_for_a_start_that_is_under_way(folder: Path) -> None:
     """A supervisor that Python starts slowly outlives the agent that asked for it."""
-    agent = subprocess.Popen([sys.executable, "-c", SLOW_START, str(folder)])
-    until(lambda: supervisor.is_supervised(str(folder / ".c")))
+    with Started([sys.executable, "-c", SLOW_START, str(folder)]) as agent:
+        until((folder / "begun").exists)
+        agent.kill()
+    assert supervisor.is_supervised(str(folder / ".c"))
     assert supervisor.pid_of(str(folder / ".c")) == 0
     assert processes.lifetime(str(folder / ".c")) is not None
     assert launch(folder, "false") == supervisor.Launched(0, is_earlier=True)
+    (folder / "go").touch()
     assert events(folder)[-1] == Event("status", number=0)
-    assert agent.wait(60) in {0, -signal.SIGALRM}
 
 
 @pytest.mark.parametrize("program", ["volbench-no-such", "/no/such"])
@@ -165,18 +171,32 @@ def test_program_survives_who_launched_it(folder: Path) -> None:
     assert (merged(pushed, "output"), pushed[-1]) == ("done\n", Event("status", number=4))
 
 
-def test_deadline_is_enforced_without_a_controller(folder: Path) -> None:
-    """SIGINT comes first, so that fio can write its results."""
-    script = "trap 'echo interrupted; exit 5' INT; sleep 60 & wait"
-    launch(folder, "bash", "-c", script, longest_s=0.5)
+READY_FIRST = """
+import os, sys
+from volbench.execute.agent import supervisor as s
+check = s._Supervisor._check_deadline
+s._Supervisor._check_deadline = lambda own: os.path.exists(sys.argv[1]) and check(own)
+s.main([])
+"""
+"""A supervisor that looks at the deadline once the program has set its traps."""
+
+
+@pytest.mark.parametrize(
+    ("script", "end"),
+    [
+        ("trap 'echo interrupted; exit 5' INT; : >ready; sleep 60 & wait", ("interrupted\n", 5)),
+        ("trap '' INT; : >ready; sleep 62", ("", -signal.SIGKILL)),
+    ],
+)
+def test_deadline_is_enforced_without_a_controller(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, script: str, end: tuple[str, int]
+) -> None:
+    """SIGINT comes first, so that fio can write its results; what ignores it is killed."""
+    command = [sys.executable, "-c", READY_FIRST, str(folder / "ready")]
+    monkeypatch.setattr(supervisor, "command", lambda *_words: command)
+    launch(folder, "bash", "-c", script, longest_s=0.5 if end[0] else -supervisor.KILL_AFTER_S)
     pushed = events(folder)
-    assert (merged(pushed, "output"), pushed[-1]) == ("interrupted\n", Event("status", number=5))
-
-
-def test_program_that_ignores_its_deadline_is_killed(folder: Path) -> None:
-    """The time that it has for it is passed on, so that this test need not wait for 30 s."""
-    launch(folder, "bash", "-c", "trap '' INT; sleep 62", longest_s=-supervisor.KILL_AFTER_S)
-    assert events(folder)[-1] == Event("status", number=-9)
+    assert (merged(pushed, "output"), pushed[-1]) == (end[0], Event("status", number=end[1]))
 
 
 def test_kill_reaches_children_in_other_groups(folder: Path) -> None:
@@ -235,9 +255,13 @@ def test_watch_continues_where_an_earlier_one_ended(folder: Path) -> None:
 
 def test_first_lines_of_files_are_followed(folder: Path) -> None:
     """Each change is pushed, under the number of the file."""
-    launch(folder, "sh", "-c", "echo 1 >a; sleep 1.2; echo 2 >a; echo x >b")
-    pushed = events(folder, followed=[str(folder / name) for name in "ab"])
-    lines = [(event.number, event.text) for event in pushed if event.kind == "line"]
+    script = "echo 1 >a; until [ -e go ]; do sleep 0.1; done; echo 2 >a; echo x >b"
+    launch(folder, "sh", "-c", script)
+    lines = []
+    for event in watch.watch(str(folder / ".c"), followed=[str(folder / name) for name in "ab"]):
+        if event and event.kind == "line":
+            lines.append((event.number, event.text))
+            (folder / "go").touch()
     assert lines == [(0, "1"), (0, "2"), (1, "x")]
 
 
@@ -245,7 +269,8 @@ def test_samples_surround_the_program(folder: Path) -> None:
     """The first one is of the host at rest, the last one is taken when the program has ended."""
     device = Path("/proc/diskstats").read_text(encoding="ascii").split()[2].replace("/", "!")
     sampling = {"devices": [device], "interval_s": 0.1, "is_tail_followed": False}
-    launch(folder, "sleep", "0.8", sampling=sampling)
+    script = 'until [ "$(grep -c "^T " .c/samples)" -gt 4 ]; do sleep 0.1; done'
+    launch(folder, "sh", "-c", script, sampling=sampling)
     samples = merged(events(folder), "samples")
     marks = [line for line in samples.splitlines() if line.startswith("!")]
     assert marks == ["! started", "! ended", "! tail none: no dirty pages left"]
@@ -253,7 +278,8 @@ def test_samples_surround_the_program(folder: Path) -> None:
     assert before.count("\nT ") == 1
     assert f" {device.replace('!', '/')} " in before
     during, after = after.split("\n! ended\n")
-    assert 3 <= during.count("\n.\n") <= 10
+    times_s = [float(line.split()[2]) for line in during.splitlines() if line[:2] == "T "]
+    assert 3 < len(times_s) < (times_s[-1] - times_s[0]) / 0.1 + 2.1
     assert after.startswith("T ")
 
 

@@ -30,10 +30,10 @@ NEVER, LATE = "never", "late"
 
 POLL_S = 0.2  # A start is announced at least 1 s ahead. Noticed by: test_skew.py
 # A missed start may be postponed for 20 s.
-# Noticed by: test_gate.py::test_start_in_the_past_is_missed_and_may_be_postponed
+# Noticed by: test_gate.py::test_start_out_of_reach_is_missed_and_may_be_postponed
 MISSED_S = 25.0
 # A start is announced 1 s ahead and 0.05 s for each client, of which there may be thousands.
-# Noticed by: test_gate.py::test_start_far_ahead_is_missed
+# Noticed by: test_gate.py::test_start_out_of_reach_is_missed_and_may_be_postponed
 AHEAD_S = 300.0
 _LEAD_S = time.time() - time.monotonic()  # of this machine's clock as the gate began
 DISK_FULL_S = 5.0  # A disk that stays full fails the run, as nobody would end the wait.

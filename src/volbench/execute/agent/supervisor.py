@@ -47,7 +47,7 @@ CONTROL = "VOLBENCH_CONTROL"
 """Variable that names the control folder in the environment of the program and its children."""
 
 # fio ends after SIGINT once its I/O in flight is completed.
-# Noticed by: test_supervisor.py::test_program_that_ignores_its_deadline_is_killed
+# Noticed by: test_supervisor.py::test_deadline_is_enforced_without_a_controller
 KILL_AFTER_S = 30.0
 _LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: test_skew.py
 _TICK_S = 1.0  # Between two looks at the deadline and at the controller of an attached program.
