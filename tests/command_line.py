@@ -5,7 +5,7 @@ import os
 import pty
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, CompletedProcess, Popen
 from typing import Any, TextIO
@@ -78,6 +78,15 @@ def call(
             status = ended.code
     assert isinstance(status, int), status
     return CompletedProcess(["volbench", *command], status, stdout.text, stderr.text)
+
+
+def everything_from(descriptor: int) -> bytes:
+    """Read a terminal until its other side is closed: one read returns what is there by then."""
+    chunks = []
+    with suppress(OSError):  # Linux reports the end with EIO
+        while chunk := os.read(descriptor, 4096):
+            chunks.append(chunk)
+    return b"".join(chunks)
 
 
 def at_a_terminal(arguments: list[str], typed: str) -> tuple[int, str]:

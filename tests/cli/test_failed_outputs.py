@@ -114,27 +114,12 @@ def test_no_cell_starts_a_formula(campaign: Path, volbench: Volbench, verb: Sequ
     assert [cell.removeprefix("'") for cell in plain] == raw
 
 
-@pytest.mark.parametrize(
-    ("value", "cell"),
-    [
-        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
-        ("+1+1", "'+1+1"),
-        ("-2+3", "'-2+3"),
-        ("@SUM(1)", "'@SUM(1)"),
-        ("\t=1", "'\t=1"),
-        ("\r=1", "'\r=1"),
-        ("-1.5e-3", "-1.5e-3"),
-        ("+5", "+5"),
-        ("plain", "plain"),
-        (-1.5, -1.5),
-        (None, None),
-    ],
-)
-def test_cells_that_a_spreadsheet_would_evaluate_are_recognised(
-    value: object, cell: object
-) -> None:
+def test_cells_that_a_spreadsheet_would_evaluate_are_recognised() -> None:
     """Numbers stay numbers, also as text."""
-    assert spreadsheet_text(value) == cell
+    for text in ("=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(1)", "\t=1", "\r=1"):
+        assert spreadsheet_text(text) == f"'{text}"
+    for value in ("-1.5e-3", "+5", "plain", -1.5, None):
+        assert spreadsheet_text(value) == value
 
 
 def _cells(text: str) -> list[str]:

@@ -11,7 +11,6 @@ import pytest
 
 from tests.command_line import COMMAND, Volbench, call
 from tests.finished_campaign import half_finished
-from volbench.cli.verb_groups import with_paths
 from volbench.errors import RefusedError
 
 PROFILES = {"aks-disk", "block-size-sweep", "dd-bias", "iodepth-sweep", "multi-file", "oltp"}
@@ -139,16 +138,6 @@ def test_a_hint_has_the_folder_of_its_campaign(tmp_path: Path) -> None:
         done = call("status", layout.root)
     assert done.returncode == 3
     assert f"then: volbench resume '{layout.root}' --retry-failed" in done.stderr
-
-
-def test_placeholders_of_other_folders_stay() -> None:
-    """Folders that are not there yet cannot be named, and neither can those of another verb."""
-    text = "volbench export DIR... -o DIR, or volbench status DIR --clean"
-    assert (
-        with_paths(text, ["a b"])
-        == "volbench export DIR... -o DIR, or volbench status 'a b' --clean"
-    )
-    assert with_paths(text, []) == text
 
 
 def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """Controllers without a terminal: hangups, campaigns in the background, and a look at them."""
 
+import os
 import re
 import signal
 from pathlib import Path
 
 import pytest
 
+from tests.command_line import everything_from, start
 from tests.fleet.desk import Desk, check_clean, ended, gate_has
 from tests.fleet.hosts import Fleet
-from tests.waiting import until
+from tests.waiting import killed_in_time, until
 from volbench.api.live_rates import read_rates
 from volbench.store.layout import Layout
 
@@ -38,11 +40,21 @@ def test_a_campaign_runs_in_the_background(desk: Desk) -> None:
     desk.prepare(runtime="15s", jobs=["a"])  # longer than status takes on a busy machine
     assert "Running in the background (PID " in ended(desk.run("--detach"))
     layout = Layout(desk.out)
+    controller, side = os.openpty()
+    terminal = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
+    follower = start("status", "--follow", desk.out, stderr=side, env=terminal)
+    os.close(side)
     until(lambda: len(read_rates(layout)) == 2)
     printed = ended(desk.start("status", desk.out))
     assert "running: step 1 of 1, 2 of 2 runs left, about " in printed
     assert re.search(r"vm1 .* 001-a-r1-vm1 +\d+ ", printed), printed
-    assert "campaign ended: 2 finished" in ended(desk.start("status", "--follow", desk.out))
+    with killed_in_time(follower, patience_s=300):
+        drawn = everything_from(controller).decode()
+    os.close(controller)
+    ended(follower)
+    assert "0/2 runs, " in drawn
+    assert re.search(r"001-a-r1-vm1: running  write \d+ IOPS", drawn), drawn
+    assert "campaign ended: 2 finished" in drawn
     assert desk.states() == ["finished"] * 2
     assert not layout.live_rates.exists()
     assert "is not running" in ended(desk.start("status", "--follow", desk.out), status=9)

@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 
     from volbench.api.notebook import Verdicts
 
-_SIDES = (
-    ARM,
-    "volume",
-)  # Columns whose values are compared in a single folder, unless one is named
+_SIDES = (ARM, "volume")  # Columns that are compared in a single folder, unless one is named
 
 
 def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compare`, one by one

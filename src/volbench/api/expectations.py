@@ -15,9 +15,7 @@ def with_expected(
     profiles: Sequence[Profile], expectations: Sequence[Expectation]
 ) -> tuple[Profile, ...]:
     """Return profiles with further expectations, each in the profiles that have its job."""
-    from volbench.model.profile.expect_setting import (  # noqa: PLC0415 - slow to import
-        with_expectations,
-    )
+    from volbench.model.profile.expect_setting import with_expectations  # noqa: PLC0415 - slow to import
     from volbench.model.profile.profile_model import Phase  # noqa: PLC0415 - same
 
     jobs = [

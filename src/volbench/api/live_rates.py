@@ -1,40 +1,86 @@
-"""Rates of active runs, as their controller last received them: `volbench status` prints them."""
+"""Progress of active runs as their controller last received it, for `volbench status`."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from contextlib import suppress
 from time import monotonic
 
-from volbench.model.campaign.event import CampaignEnded, Event, RunEnded, RunProgress
-from volbench.store.atomic_files import read_text
+from pydantic import TypeAdapter
+
+from volbench.errors import ArchiveError
+from volbench.model.campaign.event import (
+    CampaignEnded,
+    CampaignStarted,
+    Event,
+    Progress,
+    RunEnded,
+    RunProgress,
+    RunsNotNeeded,
+    RunStarted,
+)
+from volbench.model.campaign.planned_run import Campaign, RunState
+from volbench.plan.expansion.estimate import expected_s
+from volbench.store.archive import is_held
+from volbench.store.atomic_files import read_bytes, write_atomic
+from volbench.store.journal import History, read_history
 from volbench.store.layout import Layout
+
+_ACTIVE = TypeAdapter(dict[str, Progress])
 
 
 class LiveRates:
-    """Listener that keeps the IOPS of active runs in a file of the campaign folder."""
+    """Listener that keeps the progress of active runs in a file of the campaign folder."""
 
     def __init__(self, layout: Layout) -> None:
         self._path = layout.live_rates
-        self._iops: dict[str, float] = {}
+        self._active: dict[str, Progress] = {}
         self._wrote_s = 0.0
 
     def __call__(self, event: Event, /) -> None:
-        """Note the rate of a run; a full disk keeps old rates."""
+        """Note the progress of a run; a full disk keeps old rates."""
         if isinstance(event, RunProgress):
-            self._iops[event.run.id] = event.progress.iops or 0.0
+            self._active[event.run.id] = event.progress
         elif isinstance(event, RunEnded):
-            self._iops.pop(event.run.id, None)
-        with suppress(OSError):
+            self._active.pop(event.run.id, None)
+        with suppress(OSError, ArchiveError):
             if isinstance(event, CampaignEnded):
                 self._path.unlink()
             elif monotonic() - self._wrote_s >= 1.0:  # fio reports once a second
                 self._wrote_s = monotonic()
-                self._path.write_text(json.dumps(self._iops), encoding="utf-8")
+                write_atomic(self._path, _ACTIVE.dump_json(self._active), durable=False)
 
 
-def read_rates(layout: Layout) -> dict[str, float]:
-    """Return run id to IOPS, 0 before the first report; empty while they are written."""
-    with suppress(ValueError, TypeError, AttributeError):
-        return {run: float(iops) for run, iops in json.loads(read_text(layout.live_rates)).items()}
+def read_rates(layout: Layout) -> dict[str, Progress]:
+    """Return run id to progress; empty if none is known."""
+    with suppress(ValueError):
+        return _ACTIVE.validate_json(read_bytes(layout.live_rates))
     return {}
+
+
+def events_of(layout: Layout, plan: Campaign) -> Iterator[list[Event]]:
+    """Yield the events since the last look at a campaign, until its controller has ended."""
+    runs = {run.id: run for run in plan.runs if not run.imported}
+    expected = {run_id: expected_s(run) or 0.0 for run_id, run in runs.items()}
+    events: list[Event] = [CampaignStarted(plan, (*runs.values(),), expected)]
+    history, replayed_bytes, rates = History(), 0, dict[str, Progress]()
+    is_running = True
+    while is_running:
+        is_running = is_held(layout)
+        before, size = history.states, layout.journal_bytes
+        if size != replayed_bytes:
+            history, replayed_bytes = read_history(layout.journal), size
+        for run_id, state in history.states.items():
+            run, known = runs.get(run_id), before.get(run_id)
+            if run is None or state is known:
+                continue
+            if state is RunState.RUNNING:
+                events.append(RunStarted(run, expected_s(run)))
+            elif state is RunState.NOT_NEEDED:
+                events.append(RunsNotNeeded((run,), ""))
+            elif state is not RunState.INTERRUPTED or known:  # that one is to be resumed
+                events.append(RunEnded(run, state))
+        last, rates = rates, read_rates(layout)
+        fresh = [each for each in rates.items() if last.get(each[0]) != each[1] and each[0] in runs]
+        yield [*events, *(RunProgress(runs[run_id], progress) for run_id, progress in fresh)]
+        events = []

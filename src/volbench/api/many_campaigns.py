@@ -143,17 +143,15 @@ class Dataset:
 
             return plain_rows(self.frame(name))
         parts = {campaign: data.rows(name) for campaign, data in self.names.items()}
-        if len(parts) > 1:
-            filled = [rows[0] for rows in parts.values() if rows]
-            columns = dict.fromkeys(column for row in filled for column in row)
-            parts = {
-                campaign: [
-                    dict.fromkeys(columns) | _row_with_campaign(row, campaign=campaign)
-                    for row in rows
-                ]
-                for campaign, rows in parts.items()
-            }
-        return [row for rows in parts.values() for row in rows]
+        if len(parts) == 1:
+            return [*next(iter(parts.values()))]
+        columns = dict.fromkeys(name for rows in parts.values() for row in rows[:1] for name in row)
+        return [
+            {**columns, **row, "campaign": campaign}
+            | ({"run": f"{campaign}/{row['run']}"} if "run" in row else {})
+            for campaign, rows in parts.items()
+            for row in rows
+        ]
 
     def results(self) -> list[dict[str, object]]:
         """Return the rows of finished measured runs with the options of fio, as plain values.
@@ -224,10 +222,7 @@ class Dataset:
         Raises:
             InputError: an expectation is wrong, or there are none.
         """
-        from volbench.analyse.compare.expected_bounds import (  # noqa: PLC0415 - brings pandas
-            verdicts_of,
-            verdicts_on_plans,
-        )
+        from volbench.analyse.compare.expected_bounds import verdicts_of, verdicts_on_plans  # noqa: PLC0415 - brings pandas
         from volbench.analyse.compare.measurements import Measurements  # noqa: PLC0415 - same
         from volbench.model.frames.expectation import check_expectations, parse_expectation  # noqa: PLC0415 - only where asked
 
@@ -281,12 +276,13 @@ class Dataset:
         Raises:
             InputError: there is no such kind or column, or nothing for it.
         """
-        from volbench.api.notebook import chart_of, read_where  # noqa: PLC0415 - slow to import
+        from volbench.api.notebook import chart_of  # noqa: PLC0415 - slow to import
         from volbench.present.plots.kinds import Choice  # noqa: PLC0415 - only for charts
 
         choice = Choice(x, listed_names(by), listed_names(panels), view, relative_to)
-        options = chart_options(self, choice)
-        read = read_where(partial(plot_frame, self), where)
+        both = f"({self.where}) and ({where})" if self.where else where
+        shown = Dataset([*self.names.values()], where=both) if where else self
+        read, options = partial(plot_frame, shown), chart_options(shown, choice)
         return chart_of(what, read, options=options, title=title, theme=theme)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "") -> Path:
@@ -310,11 +306,7 @@ class Dataset:
             InputError: there is no such frame or format.
             VolbenchError: the file cannot be written.
         """
-        from volbench.present.export.frame_export import (  # noqa: PLC0415 - slow to import
-            export_frame,
-            export_frames,
-            format_of_file,
-        )
+        from volbench.present.export.frame_export import export_frame, export_frames, format_of_file  # noqa: PLC0415 - slow to import
 
         file = Path(path)
         kind = format_of_file(file)
@@ -412,7 +404,9 @@ class Dataset:
             for campaign, data in self.names.items()
         ]
         joined = pa.concat_tables(parts, promote_options="default")
-        return frame_of(joined.select(_ordered_columns(parts[0], joined.column_names)))
+        # Labels, which differ by campaign, come last.
+        first = [name for name in parts[0].column_names if not name.startswith(LABEL_PREFIX)]
+        return frame_of(joined.select([*dict.fromkeys((*first, *joined.column_names))]))
 
 
 def open_campaign(path: str | os.PathLike[str]) -> Dataset:
@@ -573,14 +567,3 @@ def _table_with_campaign(table: pa.Table, *, campaign: str) -> pa.Table:
             column = pc.if_else(True, campaign, column)
         table = table.set_column(index, field, column.cast(field.type))
     return table
-
-
-def _row_with_campaign(row: dict[str, object], *, campaign: str) -> dict[str, object]:
-    run = {"run": f"{campaign}/{row['run']}"} if "run" in row else {}
-    return row | {"campaign": campaign} | run
-
-
-def _ordered_columns(table: pa.Table, columns: list[str]) -> list[str]:
-    """Return columns in the contract's order: labels, which differ by campaign, come last."""
-    first = [name for name in table.column_names if not name.startswith(LABEL_PREFIX)]
-    return [*first, *(name for name in columns if name not in first)]

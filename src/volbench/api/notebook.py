@@ -13,8 +13,6 @@ import pandas as pd
 
 from volbench.analyse.compare.comparison import Comparison, headlines
 from volbench.analyse.compare.comparison_result import row_of
-from volbench.analyse.frames.row_filter import select
-from volbench.errors import InputError
 from volbench.present.formatting import Row, printable, records
 from volbench.present.plots.chart import build_plot, kind_of
 from volbench.present.plots.colour_themes import theme_of
@@ -187,24 +185,6 @@ class Verdicts:
 
     def _repr_html_(self) -> str:
         return str(html_table(comparison_table(self.comparison)))
-
-
-def read_where(read: Callable[[str], pd.DataFrame], where: str) -> Callable[[str], pd.DataFrame]:
-    """Return a reader of frames that keeps the rows of runs for which a condition holds."""
-    if not where:
-        return read
-    summary = select(read("summary"), where)
-    if summary.empty:
-        raise InputError(
-            f"no run meets the condition {where!r}",
-            hint="summary() shows the values of each column",
-        )
-
-    def rows(name: str) -> pd.DataFrame:
-        frame = summary if name == "summary" else read(name)
-        return frame[frame["run"].isin(summary["run"])] if "run" in frame else frame
-
-    return rows
 
 
 def chart_of(

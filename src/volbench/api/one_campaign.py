@@ -139,11 +139,7 @@ class CampaignData:
         Columns beyond the summary's are those of `volbench.model.frames.metadata`, and every option
         of fio that changes the I/O.
         """
-        from volbench.analyse.frames.run_facts import (  # noqa: PLC0415 - brings pandas
-            with_facts,
-            with_steady,
-            with_sums,
-        )
+        from volbench.analyse.frames.run_facts import with_facts, with_steady, with_sums  # noqa: PLC0415 - brings pandas
 
         summary = with_steady(self.frame("summary"), self.frame("verdicts"))
         version = self.provenance.volbench_version
@@ -184,9 +180,8 @@ class CampaignData:
         Latencies over time are not judged: with them a large campaign takes a tenth more memory.
         """
         stored = self._storage()
-        if name == "summary" or name in self._tables or not stored.is_current(name):
-            return self._shared_frame(name)
-        if not stored.is_intact(name):
+        is_kept = name not in self._tables and stored.is_current(name) and stored.is_intact(name)
+        if name == "summary" or not is_kept:
             return self._shared_frame(name)  # which rebuilds it
         unread = {column.name for column in IDENTITY} - {"run", "group"} | _UNJUDGED
         if not any(run.step for run in self.campaign.runs):

@@ -28,16 +28,14 @@ def opened_runs(
     layout: Layout, archive: Archive, frame: Callable[[str], pd.DataFrame]
 ) -> Iterator[RunView]:
     """Return the runs of a campaign side by side."""
-    facts = {run.id: _volume_facts(layout, run.id) for run in archive.campaign.runs}
-    return run_views(
-        archive.campaign,
-        frame,
-        volumes={
-            run: facts_of_run for run, facts_of_run in facts.items() if facts_of_run is not None
-        },
-        hosts={host.host: host for host in archive.provenance.hosts},
-        colds=_colds(layout, archive.campaign),
-    )
+    volumes: dict[str, VolumeFacts] = {}
+    for run in archive.campaign.runs:
+        with suppress(OutputError):  # where they are damaged, the summary says so
+            if facts := read_facts(layout.run(run.id)):
+                volumes[run.id] = facts
+    hosts = {host.host: host for host in archive.provenance.hosts}
+    colds = _colds(layout, archive.campaign)
+    return run_views(archive.campaign, frame, volumes=volumes, hosts=hosts, colds=colds)
 
 
 def judged_tables(
@@ -89,13 +87,6 @@ def judged_tables(
         name: table_of(name, table_rows, labels=labels.get(name, ()))
         for name, table_rows in rows.items()
     }
-
-
-def _volume_facts(layout: Layout, run_id: str) -> VolumeFacts | None:
-    # Where they are damaged, the summary says so.
-    with suppress(OutputError):
-        return read_facts(layout.run(run_id))
-    return None
 
 
 def _colds(layout: Layout, campaign: Campaign) -> Mapping[str, ColdProbe]:

@@ -164,10 +164,7 @@ def stamped(name: str) -> str:
 @contextmanager
 def _stopping() -> Iterator[StopRequest]:
     """Yield a request to stop that signals set; only the main thread receives signals."""
-    from volbench.engine.run.stop_request import (  # noqa: PLC0415 - only where something runs
-        StopRequest,
-        stop_on_signals,
-    )
+    from volbench.engine.run.stop_request import StopRequest, stop_on_signals  # noqa: PLC0415 - only where something runs
 
     if threading.current_thread() is threading.main_thread():
         with stop_on_signals() as stop:

@@ -238,7 +238,7 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
             state = RunState.INTERRUPTED
         client.add(run.id, state, history.processes.get(run.id, {}))
         if state is RunState.RUNNING:
-            client.iops = rates.get(run.id)
+            client.iops = (rates[run.id].iops or 0.0) if run.id in rates else None
     left = _runs_left(archive.campaign, history.states)
     controller = [] if left else ["finished"]
     if left and is_running:
@@ -294,7 +294,7 @@ def _follow(campaign: Path) -> None:
             f"volbench status {quoted(campaign)}",
         )
     try:
-        _print_log(layout)
+        _print_log(layout, archive.campaign)
     except KeyboardInterrupt:
         click.echo(f"\nthe campaign in {campaign} continues", err=True)
         return
@@ -307,19 +307,22 @@ def _follow(campaign: Path) -> None:
         )
 
 
-def _print_log(layout: Layout) -> None:
-    from volbench.store.archive import is_held
+def _print_log(layout: Layout, plan: Campaign) -> None:
+    """Print the log of a controller until that ends, on a terminal above the bars of `run`."""
+    from volbench.api.live_rates import events_of
+    from volbench.present.terminal.listeners import bars_for
 
-    with layout.controller_log.open("rb") as log:
+    with layout.controller_log.open("rb") as log, bars_for(sys.stderr) as bars:
         log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
         if log.tell():
             log.readline()
-        is_running = True
-        while is_running:
-            is_running = is_held(layout)
-            click.echo(log.read().decode("utf-8", "replace"), nl=False, err=True)
-            if is_running:
-                time.sleep(_POLL_S)
+        for events in events_of(layout, plan):
+            lines = log.read().decode("utf-8", "replace")
+            if bars is None:
+                click.echo(lines, nl=False, err=True)
+            else:
+                bars.follow(events, lines)
+            time.sleep(_POLL_S)
 
 
 def _clean(

@@ -96,18 +96,14 @@ def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
     return MISSING if math.isnan(value) else format_value(value)
 
 
-def unit_of(column: str) -> str:
-    """Return the unit in a column's name; a rate of events without one."""
-    return next((unit for ending, unit in _UNITS.items() if column.endswith(ending)), "1/s")
-
-
 def unit_words(column: str, unit: str = "") -> Callable[[float], str]:
     """Return the format of a column's numbers.
 
     Args:
         unit: unit of the values; empty for the unit in the column name, else a rate of events.
     """
-    unit = unit or unit_of(column)
+    own = (of_name for ending, of_name in _UNITS.items() if column.endswith(ending))
+    unit = unit or next(own, "1/s")
     if unit == "s":
         is_latency = re.match(r"([cs]?lat|value|bin|start_skew)_", column) is not None
         return format_latency if is_latency else format_duration

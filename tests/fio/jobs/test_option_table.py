@@ -19,15 +19,6 @@ def _ask(arguments: Sequence[str]) -> str:
     return subprocess.run(["fio", *arguments], capture_output=True, text=True, check=True).stdout
 
 
-BLOCK_SIZE = """\
-                  bs: Block size unit
-               alias: blocksize
-                type: integer value (opt=100)
-             default: 4096
-               range: min=1, max=-1
-"""
-
-
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

@@ -2,12 +2,7 @@
 
 from tests.present.report.small_reports import content_of, run_of
 from volbench.model.campaign.planned_run import Imported, Run, SourceFile
-from volbench.plan.expansion.estimate import Estimate
 from volbench.present.terminal.campaign_text import came_from, sources
-
-ESTIMATE = Estimate(
-    runs=5, min_runs=5, total_s=25.0, bytes_written=128 * 2**20, bounded_bytes=128 * 2**20
-)
 
 
 def imported(number: int, *names: str) -> Run:

@@ -1,6 +1,5 @@
 """Progress as a terminal and as a log file get it."""
 
-import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +10,7 @@ from typing import TypeVar
 import pytest
 from rich.console import Console
 
+from tests.command_line import everything_from
 from tests.present.terminal.campaign_of_two_runs import CAMPAIGN, FIRST, SECOND, STARTED, run_of
 from volbench.model.campaign.event import (
     CampaignEnded,
@@ -143,8 +143,8 @@ def test_each_busy_direction_has_its_rates_and_a_note_behind_them() -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
-def test_a_log_has_a_line_for_the_end_of_each_run() -> None:
-    """With its rates or reason, and the time left; notices of one topic have one, and a count."""
+def test_a_log_has_lines_for_start_and_end_of_each_run() -> None:
+    """With rates or reason, and the time left; notices of one topic have one, and a count."""
     noted = Notice("cache left", topic="cache followed")
     lines = plain(
         [
@@ -160,8 +160,10 @@ def test_a_log_has_a_line_for_the_end_of_each_run() -> None:
         ]
     )
     assert lines == [
+        "[1/2] started 001-a-r1, about 1m 00s",
         "[1/2] finished 001-a-r1 after 1m 01s: 1.23k IOPS, 5 MB/s; about 1m 31s left",
         "note: cache left",
+        "[2/2] started 002-[b]-r1, about 1m 30s",
         "[2/2] failed 002-[b]-r1 after 2s: fio: no space",
         "campaign ended: 1 finished, 1 failed, 1 not run; cache followed after 2 runs",
     ]
@@ -189,27 +191,18 @@ def test_a_log_is_silent_for_15_s_at_most() -> None:
     """Who reads it sees that a long campaign goes on, what is left if known, and who is silent."""
     reported = RunProgress(FIRST, Progress(70.0, 600.0, "run", silent_s=42.0))
     begun: list[Event | float] = [STARTED, RunStarted(FIRST, 600.0)]
-    assert plain([*begun, 14.0, reported, reported]) == []
-    (line,) = plain([*begun, 15.0, reported, 10.0, reported])
+    assert len(plain([*begun, 14.0, reported, reported])) == 1, "its start"
+    _, line = plain([*begun, 15.0, reported, 10.0, reported])
     assert line.startswith("0 of 2 runs ended, 1 running, about 10m 20s left; ")
     assert line.endswith(" silent for 42s")
-    assert len(plain([*begun, 15.0, reported, 16.0, reported])) == 2
-    (line,) = plain([RunStarted(FIRST, 600.0), 20.0, RunProgress(FIRST, Progress(600.0, 600.0))])
+    assert len(plain([*begun, 15.0, reported, 16.0, reported])) == 3
+    _, line = plain([RunStarted(FIRST, 600.0), 20.0, RunProgress(FIRST, Progress(600.0, 600.0))])
     assert line.endswith("1 running")
 
 
 def test_a_notice_is_not_read_as_markup() -> None:
     """A notice is printed as it stands: brackets are kept and escapes can't act."""
     assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]
-
-
-def everything_from(descriptor: int) -> bytes:
-    """Read a terminal until its other side is closed: one read returns what is there by then."""
-    chunks = []
-    with contextlib.suppress(OSError):  # Linux reports the end with EIO
-        while chunk := os.read(descriptor, 4096):
-            chunks.append(chunk)
-    return b"".join(chunks)
 
 
 @pytest.fixture

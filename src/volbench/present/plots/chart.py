@@ -112,10 +112,11 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
     plot = kind.build(data)
     summary, shown = every["summary"], frames["summary"]
     invalid = _invalid(summary, every["findings"], shown)
+    rates = measured(summary).loc[lambda rows: rows["direction"] != "sync"]
     notes = [
         *plot.caption,
         *sentences,
-        "" if kind.is_over_design else _constants(summary),
+        "" if kind.is_over_design else constants_words(design_of(plain_rows(rates))),
         "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
         invalid,
         *(each[:-1] for each in shared_limit(plain_rows(every["findings"]), {*shown["run"]})),
@@ -145,11 +146,6 @@ def _with_columns(options: Options, summary: pd.DataFrame) -> Options:
         panels=tuple(find_column(name, known) for name in choice.panels),
     )
     return replace(options, choice=chosen)
-
-
-def _constants(summary: pd.DataFrame) -> str:
-    rows = measured(summary)
-    return constants_words(design_of(plain_rows(rows[rows["direction"] != "sync"])))
 
 
 def _percentiles(plot: Plot) -> set[str]:

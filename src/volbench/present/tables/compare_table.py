@@ -215,7 +215,10 @@ def trends_table(trends: Trends) -> Table[Trend]:
     rows = sorted(trends.judged, key=lambda trend: order.index(trend.state))
     every = sorted(trends.rows, key=lambda trend: order.index(trend.state))
     answer = trend_headline(trends)
-    notes = [*_trend_notes(trends), *trends.remarks]
+    notes = ["Dates: the first campaign at the new level. They do not imply a cause."]
+    if any(trend.limits for trend in trends.rows):
+        notes.append(f"{false_alarm_words(trends)}.")
+    notes += trends.remarks
     if len(rows) < len(every):
         notes.append(f"Not listed: {_counted(State.TOO_FEW, len(every) - len(rows))}.")
     return Table(
@@ -290,13 +293,6 @@ def _when(trend: Trend, change: LevelChange) -> str:
 
 def _facts(change: LevelChange) -> str:
     return f" (then {', '.join(change.facts)})" if change.facts else ""
-
-
-def _trend_notes(trends: Trends) -> list[str]:
-    lines = ["Dates: the first campaign at the new level. They do not imply a cause."]
-    if any(trend.limits for trend in trends.rows):
-        lines.append(f"{false_alarm_words(trends)}.")
-    return lines
 
 
 def false_alarm_words(trends: Trends) -> str:

@@ -130,15 +130,9 @@ class ClientStatus:
     def record(self) -> Row:
         """Return the values by name."""
         counts = {state.value.replace("-", "_"): self.states[state] for state in RunState}
-        return {
-            "host": self.host,
-            "client": self.client or None,
-            **counts,
-            "running": self.running,
-            "since_utc": self.since_utc,
-            "iops": self.iops,
-            "silent_utc": self.silent_utc,
-        }
+        others = {name: value for name, value in vars(self).items() if name != "states"}
+        own = {"host": self.host, "client": self.client or None}
+        return own | counts | others | own
 
 
 def _state_column(

@@ -107,7 +107,7 @@ def logged_listener(
             listeners += [] if events is None else [events]
             yield LoggedListener(
                 log,
-                [PlainProgress(stream, starts=True), HostLogs(layout), *more],
+                [PlainProgress(stream), HostLogs(layout), *more],
                 listeners,
                 complete,
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Self, TextIO
@@ -16,7 +16,7 @@ from rich.text import Text
 
 from volbench.model.campaign.event import Event, RunStarted
 from volbench.present.formatting import printable
-from volbench.present.terminal.progress import Active, Clock, Tally, lasting_line
+from volbench.present.terminal.progress import PASSING, Active, Clock, Tally, lasting_line
 from volbench.units import counted_noun, format_count, format_duration, format_rate
 
 _UNKNOWN = "-"
@@ -70,6 +70,15 @@ class LiveProgress:
             self._console.print(Text.assemble(*line), soft_wrap=True)
         elif isinstance(event, RunStarted):
             self._live.refresh()
+
+    def follow(self, events: Iterable[Event], log: str) -> None:
+        """Handle events of another process, and print what its log says beside its progress."""
+        with self._lock:
+            for event in events:
+                self._tally.note(event)
+        lines = [printable(line) for line in log.splitlines() if not PASSING.match(line)]
+        if lines:
+            self._console.print(Text("\n".join(lines)), soft_wrap=True)
 
     def draw(self) -> RenderableType:
         """Return the current bottom part of the screen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter, deque
 from collections.abc import Callable
@@ -30,6 +31,7 @@ Clock = Callable[[], float]
 # Extents and runs that the pace is taken from: the first blocks of a volume say little of its last.
 # Noticed by: tests/present/terminal/test_live_display.py
 _REMEMBERED = 4
+PASSING = re.compile(r"\d+ of \d+ runs? ended, |\[\d+/\d+\] started ")  # lines that bars replace
 _LATE_S = 5.0  # after its expected end, when the time left of a run is unknown
 _STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
@@ -100,6 +102,7 @@ class Tally:
             self.extents = {run.id: run.extent for run in event.pending if run.extent}
         elif isinstance(event, RunStarted):
             expected_s = event.expected_s or self.waiting_s.get(event.run.id)
+            self.total += event.run.id not in self.waiting_s  # it is repeated
             self.waiting_s.pop(event.run.id, None)
             self.active[event.run.id] = Active(event.run, self.clock(), expected_s)
         elif isinstance(event, RunProgress) and event.run.id in self.active:

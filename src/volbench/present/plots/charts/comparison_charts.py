@@ -327,7 +327,9 @@ def _dates_axis(starts: Sequence[tuple[str, str]], places: dict[str, float]) -> 
     Of campaigns of one day it has the times.
     """
     last = max(places.values())
-    names = _start_names(starts)
+    days = {start[:10] for start, _ in starts}
+    part = slice(11, 16) if len(days) == 1 else slice(10)
+    names = {name: start[part] or name[-12:] for start, name in starts}
     wanted = np.linspace(0, last, min(_TICKS, len(starts)))
     near = [min(starts, key=lambda campaign: abs(places[campaign[1]] - at)) for at in wanted]
     room = 0.8 * last / _TICKS
@@ -343,12 +345,6 @@ def _dates_axis(starts: Sequence[tuple[str, str]], places: dict[str, float]) -> 
         ticks=tuple(places[name] for name in chosen),
         categories=tuple(printable(names[name]) for name in chosen),
     )
-
-
-def _start_names(starts: Sequence[tuple[str, str]]) -> dict[str, str]:
-    days = {start[:10] for start, _ in starts}
-    part = slice(11, 16) if len(days) == 1 else slice(10)
-    return {name: start[part] or name[-12:] for start, name in starts}
 
 
 def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
