@@ -42,14 +42,15 @@ def states(desk: Desk) -> list[str]:
 def test_resume_settles_what_it_can_reach(desk: Desk) -> None:
     """One command after the other: settled without vm1, gone on without it, and given up."""
     assert "running" not in ended(desk.start("status", desk.out), status=9)
+    assert " interrupted" in ended(desk.start("show", desk.out))
     printed = ended(desk.start("resume", desk.out), status=4)
     assert "2 runs left there" in printed
-    assert states(desk) == ["finished", "planned", "running", "planned"]
+    assert states(desk) == ["finished", "planned", "interrupted", "planned"]
     resume = f"volbench resume --known-hosts {desk.fleet.known_hosts} {desk.out}"
     assert f"if vm1 is gone for good, give it up: {resume} --without vm1" in printed
     printed = ended(desk.start("resume", desk.out, "--policy", "best-effort"), status=9)
     assert resume in printed
-    assert states(desk) == ["finished", "finished", "running", "planned"]
+    assert states(desk) == ["finished", "finished", "interrupted", "planned"]
     check_clean(desk.fleet.hosts[:1])
     printed = ended(desk.start("resume", desk.out, "--without", "vm1"))
     assert "vm1 is given up; runs lost: 2" in printed
@@ -66,7 +67,7 @@ def test_reap_cleans_what_it_can_reach(desk: Desk) -> None:
     assert states(desk)[:2] == ["interrupted", "planned"]
     ended(desk.start("status", "--clean", desk.out, "--limit", "vm0"))
     ended(desk.start("resume", desk.out, "--limit", "vm0"), status=9)
-    assert states(desk) == ["finished", "finished", "running", "planned"]
+    assert states(desk) == ["finished", "finished", "interrupted", "planned"]
 
 
 def test_hosts_are_cleaned_without_the_folder_of_the_campaign(tmp_path: Path) -> None:

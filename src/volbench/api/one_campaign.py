@@ -108,8 +108,11 @@ class CampaignData:
 
     @property
     def runs(self) -> Mapping[str, RunNote]:
-        """Every run of the plan, in order, with its state."""
+        """Every run of the plan, in order, with its state; without a controller none is running."""
         states, reasons = self._history.states, self._history.reasons
+        if RunState.RUNNING in states.values() and not self.is_running:
+            running = (run_id for run_id, state in states.items() if state is RunState.RUNNING)
+            states = states | dict.fromkeys(running, RunState.INTERRUPTED)
         return {
             run.id: RunNote(states.get(run.id, RunState.PLANNED), reasons.get(run.id, ""), run)
             for run in self.campaign.runs

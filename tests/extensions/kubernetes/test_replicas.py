@@ -31,7 +31,7 @@ def test_replicas_are_resumed_and_repeated_in_the_same_way(desk: Desk, job: Path
     kill(process)
     done = call("resume", desk.folder / "c")
     assert done.returncode == 0, done.stderr
-    assert all(f"found again on {host}" in done.stderr for host in HOSTS)
+    assert f"; found again ({len(HOSTS)} runs)" in done.stderr
     campaign = campaign_data(desk.folder / "c")
     assert sorted(campaign.summary()["host"]) == sorted(2 * HOSTS)
     assert list(campaign.frame("aggregate")["clients"]) == [3, 3]

@@ -74,6 +74,11 @@ def test_time_left_is_the_sum_of_what_is_expected() -> None:
     assert "0/2 runs, 2m 20s left" in text
     assert "10s of 1m 00s" in text
     assert "15s of 1m 00s" in screen([*running(), 5.0]), "a run that says nothing gets older"
+    runs = [run_of(f"00{number}-a-r1") for number in (1, 2, 3)]
+    events: list[Event | float] = [CampaignStarted(CAMPAIGN, (*runs,), {r.id: 60.0 for r in runs})]
+    for run, seconds in zip(runs, (61.0, 200.0), strict=False):  # the controller was stopped once
+        events += [RunStarted(run, 60.0), seconds, RunEnded(run, RunState.FINISHED)]
+    assert "2/3 runs, 1m 01s left" in screen(events)
 
 
 def test_of_many_runs_few_have_a_line() -> None:
@@ -165,7 +170,7 @@ def test_a_log_has_lines_for_start_and_end_of_each_run() -> None:
         "note: cache left",
         "[2/2] started 002-[b]-r1, about 1m 30s",
         "[2/2] failed 002-[b]-r1 after 2s: fio: no space",
-        "campaign ended: 1 finished, 1 failed, 1 not run; cache followed after 2 runs",
+        "campaign ended: 1 finished, 1 failed, 1 not run; cache followed (2 runs)",
     ]
 
 

@@ -294,6 +294,6 @@ class RunStates:
                 self.write("in-use", hosts=[], silent=self._silent)
             self._listener(event)
 
-    def notify(self, message: str, *, host: str = "") -> None:
+    def notify(self, message: str, *, host: str = "", topic: str = "") -> None:
         """Send the user a notice; `host` if it concerns a single one."""
-        self.listener(Notice(known_paths(message), host))
+        self.listener(Notice(known_paths(message), host, topic))

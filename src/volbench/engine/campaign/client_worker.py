@@ -99,8 +99,8 @@ class Worker:
             return 0.0 if self._is_idle else min(active_s, self._executor.silent_s)
         return min(active_s, gate.active_for_s, self._executor.silent_s)
 
-    def _notify(self, message: str) -> None:
-        self._states.notify(message, host=self.host.name)
+    def _notify(self, message: str, topic: str = "") -> None:
+        self._states.notify(message, host=self.host.name, topic=topic)
 
     def check_others(self) -> None:
         """Stop waiting for a machine that is hung when all other clients have ended."""
@@ -326,7 +326,7 @@ class Worker:
             return self._begin(run, gate)
         facts = read_facts(folder) or probe_volume(self._executor, run.volume)
         self._dirty.writes += 1
-        self._notify(f"{run.id}: found again on {self.host.name}")
+        self._notify(f"{run.id}: found again on {self.host.name}", "found again")
         run = self._scratch.place(run, make=False) or run
         with self._devices.holding(run):
             self._devices.begin(run)

@@ -31,13 +31,13 @@ def event_lines(
 
     Args:
         events: rows of `events_of`, of several runs at the same time each once.
-        end_s: end of the run.
+        end_s: end of the run, which has the marks of the second after it.
         at: time to the place on the axis.
     """
     once = events.assign(_t=events["t_s"].astype(float).round(1)).drop_duplicates(["_t", "name"])
-    once = once[once["_t"] <= end_s].sort_values("_t", kind="stable")
+    once = once[once["_t"] <= end_s + 1.0].sort_values("_t", kind="stable")
     lines: list[marks.AnyMark] = [
-        marks.ReferenceLine(at(t_s), "x", series="muted", dash="dotted", width=0.8)
+        marks.ReferenceLine(at(min(t_s, end_s)), "x", series="muted", dash="dotted", width=0.8)
         for t_s in once["_t"]
     ]
     if is_named and 0 < len(once) <= MAX_NAMED:
@@ -45,7 +45,7 @@ def event_lines(
         for t_s, name in zip(once["_t"], once["name"], strict=True):
             if t_s >= free_from:
                 short = name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"
-                texts.append((at(t_s), 1.0, short))
+                texts.append((at(min(t_s, end_s)), 1.0, short))
                 free_from = t_s + _ROOM * end_s
         data = pd.DataFrame(texts, columns=["_x", "_y", "_text"])
         lines.append(

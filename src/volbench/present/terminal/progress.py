@@ -7,7 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from statistics import fmean
+from statistics import median_low
 
 from volbench.model.campaign.event import (
     CampaignEnded,
@@ -176,7 +176,7 @@ class Tally:
 
     def _expected_s(self, run_id: str, known_s: float | None) -> float | None:
         """Return the expected duration of a run, if it is as late as the last ones."""
-        late_s = fmean(self.late_s or [0.0])
+        late_s = median_low(self.late_s or [0.0])  # one was long if the controller was stopped
         return max(0.0, known_s + late_s) if known_s else self._by_pace(run_id)
 
     def _by_pace(self, run_id: str) -> float | None:
@@ -220,7 +220,7 @@ def _text(event: Event, tally: Tally) -> str | None:
         case HostBack():
             return f"{event.host} answers again after {format_duration(round(event.silent_s))}"
         case CampaignEnded():
-            repeated = (f"{topic} after {n} runs" for topic, n in tally.topics.items() if n > 1)
+            repeated = (f"{topic} ({n} runs)" for topic, n in tally.topics.items() if n > 1)
             return "; ".join([_counts(event), *repeated])
     return None
 
