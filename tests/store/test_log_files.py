@@ -60,23 +60,6 @@ def test_damage_is_noticed_while_reading(tmp_path: Path, kind: str, damage: str)
     assert "backup" in caught.value.hint
 
 
-def test_a_missing_log_is_an_error(tmp_path: Path) -> None:
-    """A path without a file gives ArchiveError in each way of storing."""
-    for ending in ("", ".gz", ".zst"):
-        with (
-            pytest.raises(ArchiveError, match="series"),
-            open_log(tmp_path / f"series_bw.1.log{ending}"),
-        ):
-            pass
-
-
-def test_errors_of_the_reader_are_not_those_of_the_file(tmp_path: Path) -> None:
-    """What goes wrong while a log is open keeps its own type."""
-    path = written(tmp_path, "plain")
-    with pytest.raises(FileNotFoundError), open_log(path):
-        (tmp_path / "other").read_bytes()
-
-
 TEXT = b'{"fio version": "fio-3.33"}\n' * 500
 PACKED = {
     "gzip": gzip.compress(TEXT),
@@ -120,8 +103,3 @@ def test_text_is_read_in_any_unicode(encoding: str) -> None:
     text = '{"jobname": "größe"}'
     assert decode(text.encode(encoding)) == text
     assert not is_binary(text.encode(encoding))
-
-
-def test_images_are_not_text() -> None:
-    """A zero byte stands in no text but UTF-16."""
-    assert is_binary(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")

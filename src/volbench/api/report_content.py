@@ -85,7 +85,9 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
             dataset.rows("verdicts"),
             parts,
             runs=len({row["run"] for row in results}),
-            cautions=_imprecise(dataset),
+            cautions=[
+                f"{words}." for opened in dataset.names.values() for words in opened.imprecise
+            ],
         ),
         parts=parts,
         figures=[_figure(plot, without=[*said, constants_words(design)]) for plot in plots],
@@ -116,10 +118,6 @@ def _machine(dataset: Dataset) -> str:
     hosts = {host for opened in dataset.names.values() for host in opened.provenance.hosts}
     words = {(host.cpu_model, counted_noun(host.cpus, "CPU"), host.os) for host in hosts}
     return ", ".join(filter(None, *words)) if len(words) == 1 else ""
-
-
-def _imprecise(dataset: Dataset) -> list[str]:
-    return [f"{words}." for opened in dataset.names.values() for words in opened.imprecise]
 
 
 def _versions(results: Sequence[Row]) -> list[str]:

@@ -68,7 +68,9 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "tool": run.tool.value,
         "rw": _pattern(run, section, options),
         "rwmixread": _read_percent(options),
-        "direct": _is_direct(options) if is_reported or "direct" in options else None,
+        "direct": bypasses_page_cache(engine_name(options.get("ioengine", "")), options)
+        if is_reported or "direct" in options
+        else None,
         "iodepth": _integer(options.get("iodepth", default)),
         "numjobs": _integer(options.get("numjobs", default)),
         "ioengine": options.get("ioengine"),
@@ -120,7 +122,9 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "iops_overall": direction.iops,
         **_windows(direction, jobs=max(job.members, _integer(options.get("numjobs", "")) or 1)),
         "bw_bytes_per_s": direction.bw_bytes_per_s,
-        "bw_overall_bytes_per_s": _bandwidth(direction),
+        "bw_overall_bytes_per_s": direction.io_bytes / direction.runtime_s
+        if direction.bw_bytes_per_s is not None and direction.runtime_s > 0
+        else direction.bw_bytes_per_s,
         **_while_parallel(direction),
         "cpu_usr": job.cpu_usr,
         "cpu_sys": job.cpu_sys,
@@ -148,12 +152,6 @@ def _windows(direction: DirectionResult, *, jobs: int) -> Row:
     # fio adds the variances of jobs; those of rates that move together are not independent.
     stddev = None if jobs > 1 else direction.iops_stddev
     return {"iops_min": low, "iops_max": high, "iops_stddev": stddev}
-
-
-def _bandwidth(direction: DirectionResult) -> float | None:
-    if direction.bw_bytes_per_s is None or direction.runtime_s <= 0:
-        return direction.bw_bytes_per_s
-    return direction.io_bytes / direction.runtime_s
 
 
 def _while_parallel(direction: DirectionResult) -> Row:
@@ -301,10 +299,6 @@ def _effective_options(run: Run, section: Section) -> dict[str, str]:
     if not run.reports_options(section):
         return run.effective(section)
     return {"rw": "read", "bs": "4096", **run.effective(section)}
-
-
-def _is_direct(options: Mapping[str, str]) -> bool:
-    return bypasses_page_cache(engine_name(options.get("ioengine", "")), options)
 
 
 def _read_percent(options: Mapping[str, str]) -> int | None:

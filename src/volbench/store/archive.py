@@ -142,13 +142,6 @@ def _refuse_inner_links(layout: Layout) -> None:
                         refuse_foreign(waiting[-1], inner)  # links could be planted at any time
 
 
-def why_unread(path: Path, error: OSError) -> str:
-    """Return why a file of a campaign folder cannot be read."""
-    if isinstance(error, FileNotFoundError):
-        return f"it has no {path.name}"
-    return f"{path.name} cannot be read: {error.strerror or error}"
-
-
 def read_campaign(root: Path) -> tuple[Layout, Archive]:
     """Open a campaign folder."""
     layout = Layout(root)
@@ -162,9 +155,11 @@ def plan_content(layout: Layout) -> bytes:
             _refuse_inner_links(layout)
         return content_of(layout.campaign)
     except OSError as error:
-        unread = Path(str(error.filename or layout.campaign))
+        name = Path(str(error.filename or layout.campaign)).name
+        is_missing = isinstance(error, FileNotFoundError)
+        reason = f"it has no {name}" if is_missing else f"{name} cannot be read: {error.strerror}"
         raise ArchiveError(
-            f"{layout.root} is not a campaign folder: {why_unread(unread, error)}",
+            f"{layout.root} is not a campaign folder: {reason}",
             hint="pass the --output folder of `volbench run`",
             path=str(layout.root),
         ) from error

@@ -33,12 +33,6 @@ def test_a_device_under_another_device_is_refused(server: Server, upper: str) ->
         )
 
 
-def test_a_partition_of_a_held_disk_is_refused(server: Server) -> None:
-    """Multipath holds the whole disk, so its partition is taken too."""
-    server.build("dm-3", (253, 3), "sdb")
-    assert "/dev/sdb1 is held by dm-3" in refusal(server.machine, "/dev/sdb1")
-
-
 def test_a_logical_volume_on_the_root_disk_is_refused(server: Server) -> None:
     """A volume whose disk carries / too is refused, however many layers lie between."""
     server.part("sda", "sda2", (8, 2))

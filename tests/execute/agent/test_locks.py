@@ -1,5 +1,6 @@
 """Locks in a folder that other users can write to."""
 
+import errno
 import os
 import pwd
 import subprocess
@@ -45,6 +46,24 @@ def test_lock_from_before_a_restart_is_void(folder: Path) -> None:
     assert locks.lock_holder(DEVICE) == ""
     assert locks.take_lock(DEVICE, "b") == ""
     assert locks.lock_holder(DEVICE) == "b"
+
+
+def test_a_record_that_cannot_be_removed_is_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would block the device until the next restart; the others are removed."""
+    unlink = os.unlink
+
+    def fail(name: str, *, dir_fd: int) -> None:
+        if name == f"volbench-{DEVICE}":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        unlink(name, dir_fd=dir_fd)
+
+    _ = locks.take_lock(DEVICE, "a"), locks.join_disk("disk-8:1", "a")
+    monkeypatch.setattr("os.unlink", fail)
+    with pytest.raises(AgentError, match=f"volbench-{DEVICE}: Input/output error"):
+        locks.release("a")
+    assert [path.name for path in folder.iterdir()] == [f"volbench-{DEVICE}"]
 
 
 def test_lock_that_another_campaign_took_meanwhile_stays(folder: Path) -> None:

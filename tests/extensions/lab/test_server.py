@@ -158,6 +158,17 @@ def test_a_socket_that_fio_would_misread_is_refused(
     assert not (tmp_path / name).exists()
 
 
+def test_a_folder_with_an_image_of_the_user_is_refused(cold: Scenario, tmp_path: Path) -> None:
+    """Its lab would hide the image, and remove it in the end."""
+    image = tmp_path / "volume.img"
+    image.write_bytes(b"guest")
+    for name in ("parameters.json", "nbdkit.log"):
+        with pytest.raises(InputError, match=" which the lab would"), serve(cold, tmp_path):
+            pass
+        (tmp_path / name).touch()
+    assert image.read_bytes() == b"guest"
+
+
 def test_plugin_runs_without_the_dependencies(tmp_path: Path) -> None:
     """What nbdkit's own Python imports is the standard library alone."""
     code = (

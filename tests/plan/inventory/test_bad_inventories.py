@@ -55,11 +55,11 @@ def test_inventories_of_other_programs_are_refused_with_a_hint(tmp_path: Path, t
 
 
 def test_files_that_are_not_text(tmp_path: Path) -> None:
-    """Nothing at all, and bytes."""
+    """Nothing at all, bytes, and what has no end."""
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    for path, words in ((tmp_path / "none", "read"), (tmp_path / "bytes", "UTF-8")):
+    for name, words in (("none", "read"), ("bytes", "UTF-8"), ("/dev/zero", "larger")):
         with pytest.raises(InventoryError, match=words):
-            load_inventory(path)
+            load_inventory(tmp_path / name)
 
 
 SEEN_BY_A_SCHEMA = [

@@ -154,6 +154,6 @@ def _refusing(executor: Executor) -> Iterator[None]:
         yield
     except OperationError as error:
         raise RefusedError(
-            f"the locks of volbench on {executor.host} cannot be examined: {error.reason}",
+            f"the locks of volbench on {executor.host} cannot be used: {error.reason}",
             hint="check the permissions of /run/lock; what is not a lock there may be removed",
         ) from error

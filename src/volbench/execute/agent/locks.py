@@ -154,14 +154,17 @@ def release_unused() -> bool:
 
 def release(key: str) -> None:
     """Release all that a campaign holds, and remove its records on disks."""
+    left = ""
     with _Folder(_base()) as folder:
-        for name in folder.names():
-            file, _, holder = name.partition(".")
-            if file.startswith("volbench-"):
-                holder = holder or folder.read(name).rpartition(" ")[2]
-                if holder == key:
-                    with contextlib.suppress(AgentError):  # planted by another user
-                        folder.remove(name)
+        for name in (each for each in folder.names() if each.startswith("volbench-")):
+            if (name.partition(".")[2] or folder.read(name).rpartition(" ")[2]) == key:
+                try:
+                    folder.remove(name)
+                except AgentError as error:
+                    if not folder.foreign_owner(name):  # who may have planted it
+                        left = "{}/{}: {}".format(folder.path, name, error.message)
+    if left:
+        raise AgentError("failed", left)
 
 
 def _target_names(path: str) -> "list[str]":
@@ -337,22 +340,19 @@ class _Folder:
 
     def foreign_owner(self, name: str) -> str:
         """Return path and owner of a file of another user, but root; else an empty string."""
-        try:
+        with contextlib.suppress(OSError):
             uid = os.lstat(name, dir_fd=self.descriptor).st_uid
-        except OSError:
-            return ""
-        if uid in (0, os.geteuid()):
-            return ""
-        return "{}/{} belongs to user {}".format(self.path, name, _user_name(uid))
+            if uid not in (0, os.geteuid()):
+                return "{}/{} belongs to user {}".format(self.path, name, _user_name(uid))
+        return ""
 
     def described(self, disk: str, key: str) -> str:
         """Return the campaign of a record on a disk, with its user and its process, if known."""
         name = "volbench-{}.{}".format(disk, key)
         pid = self.read(name).partition("~")[2].partition(".")[0]
-        try:
+        user = ""
+        with contextlib.suppress(OSError):
             user = " of " + _user_name(os.lstat(name, dir_fd=self.descriptor).st_uid)
-        except OSError:
-            user = ""
         return key + user + (", PID " + pid if pid else "")
 
     def create(self, name: str, text: str) -> bool:
@@ -414,11 +414,10 @@ class _Folder:
 
     def identity(self, name: str) -> "tuple[int, int] | None":
         """Return inode and time of change of a file; None if there is none."""
-        try:
+        with contextlib.suppress(OSError):
             status = os.lstat(name, dir_fd=self.descriptor)
-        except OSError:
-            return None
-        return status.st_ino, status.st_mtime_ns
+            return status.st_ino, status.st_mtime_ns
+        return None
 
     def remove_void(self, name: str, text: str) -> None:
         """Remove a file with a known content; a lock that another campaign took meanwhile stays."""

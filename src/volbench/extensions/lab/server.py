@@ -28,6 +28,8 @@ _UNMOUNTED_S = 2.0  # Longest wait for nbdfuse to exit by itself once it is unmo
 # unix(7): 108 bytes with the final zero, less a margin. Noticed by:
 # tests/extensions/lab/test_server.py::test_a_socket_that_fio_would_misread_is_refused
 _MAX_SOCKET_PATH = 100
+# Files in the folder of a lab; the last two come first, and stay
+_NAMES = {"volume.sock", "volume.img", "nbdkit.pid", "nbdfuse.log", "nbdkit.log", "parameters.json"}
 _PLUGIN = Path(__file__).with_name("plugin.py")
 
 
@@ -81,13 +83,20 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
     """
     check_tools(device=device)
     folder = folder.absolute()
-    socket = folder / "volume.sock"
+    socket, image = folder / "volume.sock", folder / "volume.img"
     _check_socket(socket)
     check_place(folder, f"in {folder}", hint="choose another folder with --output")
     try:
         refuse_foreign_links(folder / socket.name)
         folder.mkdir(parents=True, exist_ok=True)
         refuse_foreign(folder, folder.stat())
+        taken = {path.name for path in folder.iterdir()} & _NAMES
+        is_labs = taken >= {"nbdkit.log", "parameters.json"}
+        if taken and not (is_labs and ("volume.img" not in taken or not image.stat().st_size)):
+            raise InputError(
+                f"{folder} holds {min(taken)}, which the lab would replace",
+                hint="choose another folder with --output",
+            )
     except OSError as error:
         raise InputError(
             f"{folder} cannot be created: {error.strerror}",

@@ -88,7 +88,10 @@ def _fio_value(option: Option, text: str, kb_base: int) -> str:
         case OptionKind.FLAG:
             value = "1" if _whole_number(text) else "0"
         case _:
-            value = _word(option, text)
+            if text != text.lstrip() and option.name not in _TRIMMED:
+                blank = "fio takes the blank after = as part of the value"
+                raise InputError(blank, hint="remove it")
+            value = text.strip()
     return value
 
 
@@ -105,12 +108,6 @@ def _directions(text: str) -> list[str]:
             part, _, rest = rest.partition(sign)
             parts.append(part)
     return [*parts, rest][:3]
-
-
-def _word(option: Option, text: str) -> str:
-    if text != text.lstrip() and option.name not in _TRIMMED:
-        raise InputError("fio takes the blank after = as part of the value", hint="remove it")
-    return text.strip()
 
 
 def _whole_number(text: str) -> int:

@@ -28,6 +28,7 @@ _ASK_ANSIBLE = (
 _NEEDS = "hosts"
 # Values in an inventory, after aliases are expanded: ten thousand hosts with fifty each
 _MAX_VALUES = 500_000
+_MAX_BYTES = 64 << 20
 
 
 def load_inventory(
@@ -128,12 +129,15 @@ def _raise_if_any(problems: Problems) -> None:
 
 def _read_text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            text = file.read(_MAX_BYTES + 1).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _refused(path, f"cannot be read: {unread(error)}", "save it as UTF-8") from error
     except OSError as error:
         reason = f"cannot be read: {unread(error)}"
         raise _refused(path, reason, "name a file with a list of hosts") from error
+    if len(text) > _MAX_BYTES:
+        raise _refused(path, "is larger than 64 MiB", "name a file with a list of hosts")
     return text
 
 
