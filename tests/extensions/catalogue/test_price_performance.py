@@ -176,12 +176,10 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     assert priced["monthly"].tolist() == [pytest.approx(23)]
     assert notes == ()
     nameless = {"0": Billing("", "aws/gp3", None, Limits())}
-    priced, notes = priced_runs(rows, ONE, nameless, prices)
+    priced, notes = priced_runs(rows, ONE, nameless, prices, size_bytes=50 * GIB)
     assert math.isnan(priced["monthly"][0])
-    assert "its size is unknown" in notes[0]
-    sized, notes = priced_runs(rows, ONE, nameless, prices, size_bytes=50 * GIB)
-    assert sized["monthly"][0] == pytest.approx(4)
-    assert notes[-1] == "aws/gp3: provisioned IOPS is not counted: declare it in limits"
+    assert notes[-1].endswith("by provisioned IOPS, which is unknown: declare it in limits")
+    assert "by size, which is unknown: set" in priced_runs(rows, ONE, nameless, prices)[1][0]
 
 
 def test_only_steady_runs_count() -> None:
@@ -196,6 +194,8 @@ def test_only_steady_runs_count() -> None:
     assert steady.notes == (
         "1 of 2 runs were not shown to be steady and are not counted; --unsteady adds their means",
     )
+    rows["host"] = ["host-a", "host-b"]
+    assert offered(rows).notes[-1].endswith("means, and b in randread 4k, queue depth 8")
     both = market(priced, currency="USD", summary=summary, keep_unsteady=True).offers[0]
     assert (both.runs, both.unsteady) == (2, 1)
     rows["steady"] = False
@@ -230,16 +230,6 @@ def test_an_asked_rate_is_no_bargain() -> None:
     assert [offer.is_on_front for offer in found.offers] == [True, False]
     by_rate = market(priced, currency="USD", summary=summary, by=("rate_iops",))
     assert [offer.name for offer in by_rate.offers] == ["not set", "3000"]
-
-
-def test_volumes_with_only_unsteady_runs_are_named() -> None:
-    """A configuration without a steady run is missing, and the note says which."""
-    rows = runs(("a", 1000), ("b", 9000))
-    rows["steady"] = [True, False]
-    *_, note = offered(rows).notes
-    assert note.endswith(
-        "not counted; --unsteady adds their means, and b in randread 4k, queue depth 8"
-    )
 
 
 @pytest.mark.parametrize(
@@ -293,9 +283,5 @@ def test_the_steady_stretch_gives_the_rate() -> None:
     (row,) = performance(frames()).to_dict("records")
     assert (row["steady"], row["iops"]) == (True, 300)
     assert row["bw_bytes_per_s"] == pytest.approx(300 * 8192)
-
-
-def test_an_unsteady_run_gives_its_mean() -> None:
-    """Without a steady stretch the rate is that of the whole run."""
     (row,) = performance(frames(ends_steady=False)).to_dict("records")
     assert (row["steady"], row["iops"]) == (False, 1500)

@@ -104,6 +104,11 @@ def test_prices_are_shown_and_checked(tmp_path: Path) -> None:
     schema = json.loads(run("price", "--schema").output)
     assert {"flavors", "volume_types"} <= set(schema["properties"])
     bad = tmp_path / "bad.yaml"
+    metered = "{per_gib_month: 1, iops: {monthly: 5, per: 1000, included: 3000}}"
+    bad.write_text(
+        f"{{currency: USD, checked: 2026-01-31, source: x, volume_types: {{a: {metered}}}}}"
+    )
+    assert "0.005 above 3k" in run("price", "--list", bad).output
     bad.write_text("currency: USD\nflavors: {a: {hourly: x}}\n", encoding="utf-8")
     done = run("price", "--list", bad)
     assert isinstance(done.exception, InputError)

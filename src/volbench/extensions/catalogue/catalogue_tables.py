@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from volbench.extensions.catalogue.machine_types import MachineType
-from volbench.extensions.catalogue.price_list import HOURS_PER_MONTH, Price, Prices
+from volbench.extensions.catalogue.price_list import HOURS_PER_MONTH, Metered, Price, Prices
 from volbench.extensions.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.model.profile.profile_settings import Limits
 from volbench.present.formatting import MISSING
@@ -252,21 +252,12 @@ def _month_text(row: _PriceRow) -> str:
     return MISSING if hourly is None else f"~{hourly * HOURS_PER_MONTH:.2f}"
 
 
-def _price_part(
-    name: str, header: str, priority: int, amount: Callable[[Price], float]
-) -> Column[_PriceRow]:
-    """Return a column of amounts, empty where a price has none."""
-
-    def text(row: _PriceRow) -> str:
-        value = amount(row.price)
-        return f"{value:g}" if value else ""
-
-    return Column(name, text, header=header, priority=priority, is_right=True)
-
-
-def _per_mb_per_s(price: Price) -> float:
-    rate = price.bandwidth
-    return float(f"{rate.monthly / rate.unit * 1e6:.4g}") if rate else 0.0
+def _metered_text(price: Metered | None, unit: float, words: Words) -> str:
+    """Return the price of one unit, and the amount that is free of charge."""
+    if price is None:
+        return ""
+    each = f"{price.monthly / price.unit * unit:.4g}"
+    return f"{each} above {words(price.included)}" if price.included else each
 
 
 PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
@@ -275,9 +266,19 @@ PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
     Column("family", lambda row: row.price.family, priority=4, is_optional=True),
     Column("hourly", _hour_text, header="hour", is_right=True),
     Column("monthly", _month_text, header="month", is_right=True),
-    _price_part("per_gib_month", "per GiB", 2, lambda price: price.per_gib_month),
-    _price_part("per_iops", "per IOPS", 3, lambda p: p.iops.monthly if p.iops else 0.0),
-    _price_part("per_mb_per_s", "per MB/s", 3, _per_mb_per_s),
+    *(
+        Column[_PriceRow](name, show, header=header, priority=priority, is_right=True)
+        for name, header, priority, show in (
+            ("per_gib_month", "per GiB", 2, lambda row: f"{row.price.per_gib_month or '':.4}"),
+            ("per_iops", "per IOPS", 3, lambda row: _metered_text(row.price.iops, 1, format_count)),
+            (
+                "per_mb_per_s",
+                "per MB/s",
+                3,
+                lambda row: _metered_text(row.price.bandwidth, 1e6, format_rate),
+            ),
+        )
+    ),
     Column("region", lambda row: row.price.region, priority=5, is_optional=True),
     Column("checked", lambda row: row.price.checked, priority=5),
     Column(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Self
@@ -60,8 +59,8 @@ class MachinesFile(Document):
 
 def machine_types() -> dict[str, MachineType]:
     """Return the machine types by name: bundled ones, then those in ./machine-types."""
-    found = dict(_bundled())
-    for path in yaml_files(Path(FOLDER)):
+    found: dict[str, MachineType] = {}
+    for path in (*yaml_files(bundled_folder(FOLDER)), *yaml_files(Path(FOLDER))):
         found |= parse_machines(read_text(path, what="file of machine types"), path=str(path))
     return found
 
@@ -72,13 +71,6 @@ def parse_machines(text: str, *, path: str) -> dict[str, MachineType]:
     what, needs = "a file of machine types", "a provider and machines"
     file = read_document(text, MachinesFile, path=path, what=what, needs=needs)
     return {f"{file.provider}/{name}": machine for name, machine in file.machines.items()}
-
-
-def _bundled() -> Mapping[str, MachineType]:
-    found: dict[str, MachineType] = {}
-    for path in yaml_files(bundled_folder(FOLDER)):
-        found |= parse_machines(path.read_text(encoding="utf-8"), path=path.name)
-    return found
 
 
 def find_machine(name: str) -> MachineType:

@@ -35,7 +35,7 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
     if not known:
         raise InputError(
             f"no configuration has both a price and {market.rate_words}",
-            hint="add the flavors or volume types of these runs to the price list",
+            hint="; ".join(market.notes),
         )
     families = list(dict.fromkeys(offer.family for offer in known))
     panels = [

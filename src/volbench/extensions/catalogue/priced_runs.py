@@ -180,20 +180,26 @@ class _Bill:
         price = self._find(billing.volume_type, self._prices.volume_types, "volume type")
         if price is None:
             return None, math.nan
-        if price.per_gib_month and not size_bytes:
-            self._note(f"{price.name} is priced per GiB, and its size is unknown: set --size")
+        iops, bytes_per_s = billing.limits.iops, billing.limits.bandwidth_bytes_per_s
+        limits = "declare it in limits"
+        unknown = [
+            f"{price.name} has no cost: it is priced by {what}, which is unknown: {remedy}"
+            for what, per_unit, amount, remedy in (
+                ("size", price.per_gib_month, size_bytes, "set --size"),
+                ("provisioned IOPS", price.iops, iops, limits),
+                ("provisioned bandwidth", price.bandwidth, bytes_per_s, limits),
+            )
+            if per_unit and not amount
+        ]
+        if unknown:
+            self.notes |= dict.fromkeys(unknown)
             return price, math.nan
-        declared = billing.limits
-        for what, meter, known in (
-            ("IOPS", price.iops, declared.iops),
-            ("bandwidth", price.bandwidth, declared.bandwidth_bytes_per_s),
-        ):
-            if meter and known is None:
-                self._note(f"{price.name}: provisioned {what} is not counted: declare it in limits")
+        if billing.limits.machine_limits and (price.iops or price.bandwidth):
+            self._note(f"{price.name}: provisioned amounts count only up to the machine's limits")
         return price, price.month(
             size_bytes=size_bytes or 0.0,
-            iops=billing.limits.iops or 0.0,
-            bandwidth_bytes_per_s=billing.limits.bandwidth_bytes_per_s or 0.0,
+            iops=iops or 0.0,
+            bandwidth_bytes_per_s=bytes_per_s or 0.0,
         )
 
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
