@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from statistics import median
 from typing import Protocol
 
+from volbench.analyse.compare.comparability import shared_limit
 from volbench.analyse.compare.rate_search import searches_in
 from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
 from volbench.analyse.frames.run_options import WITHIN, members_of
@@ -88,15 +89,9 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
 
 def reservations(results: Results, rows: Sequence[Row]) -> Iterator[str]:
     """Yield what makes an answer doubtful: volumes of one disk, and a first run that climbed."""
-    yield from shared_limit(results.rows("findings"), {row["run"] for row in rows})
+    for shared in shared_limit(results.rows("findings"), {row["run"] for row in rows}):
+        yield f"{shared}."
     yield from _climb(results, rows)
-
-
-def shared_limit(findings: Sequence[Row], runs: Collection[object]) -> Iterator[str]:
-    """Yield which volumes of runs are on one disk, if any."""
-    shared = (row for row in findings if row.get("rule") == "shared-limit")
-    if message := next((text(row, "message") for row in shared if row["run"] in runs), ""):
-        yield f"{message} A difference may come from the load on it, not from the volumes."
 
 
 def _climb(results: Results, rows: Sequence[Row]) -> Iterator[str]:

@@ -200,8 +200,11 @@ def test_a_volume_whose_runs_are_invalid_is_named_with_the_rule() -> None:
     question = Question(metrics=("iops",), between="volume")
     with pytest.raises(ComparisonError, match="left in v1; v1: 5 runs are invalid by page-cache"):
         compare({"A": pd.concat([parts["v1"], parts["v2"]])}, {"A": findings}, question)
-    entry = only(compare({"A": pd.concat(parts.values())}, {"A": findings}, question))
-    assert (entry.base, entry.candidate) == ("v2", "v3")
+    shared = findings_of(("shared-limit", "warning", parts["v3"]["run"].iloc[0], None))
+    findings = pd.concat([findings, shared.assign(message="v2 and v3 are on one disk.")])
+    found = compare({"A": pd.concat(parts.values())}, {"A": findings}, question)
+    assert (only(found).base, only(found).candidate) == ("v2", "v3")
+    assert any(text.startswith("v2 and v3 are on one disk: a diff") for text in found.remarks)
 
 
 def test_three_sides_are_compared_with_the_first() -> None:

@@ -145,7 +145,8 @@ def test_roles_on_one_disk_are_reported(
     findings = found(*views, rule="shared-limit")
     assert len(findings) == count
     assert all(finding.evidence["disks"] == "sda" for finding in findings)
-    words = "data and os are on the same disk (sda) and share its limit."
+    names = " and ".join(sorted(f"/dev/{device}" for device, _ in (other, mine)))
+    words = f"{names} are on the same disk (sda) and share its limit."
     assert all(finding.message == words for finding in findings)
 
 

@@ -96,7 +96,7 @@ def test_a_climb_and_a_shared_disk_are_said_with_the_answer() -> None:
     ]
     text = "\n".join(concluded(rows, findings=findings))
     assert "reads climbed from 10 to 450 IOPS, as a cold volume does" in text
-    assert "shared-limit A difference may come from the load on it, not from the volumes." in text
+    assert "shared-limit: a difference may come from the load on it, not from the volumes." in text
     assert "Warning (1 of 2 runs, cold-blocks): cold-blocks. And 3 more warnings." in text
 
 

@@ -302,6 +302,13 @@ def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.Data
     return rows[~struck].reset_index(drop=True), remarks
 
 
+def shared_limit(findings: Sequence[Mapping[str, object]], runs: Collection[object]) -> list[str]:
+    """Return which volumes of some runs are on one disk, in a sentence without its full stop."""
+    shared = (row for row in findings if row.get("rule") == "shared-limit" and row["run"] in runs)
+    why = "a difference may come from the load on it, not from the volumes"
+    return [f"{str(row['message']).removesuffix('.')}: {why}" for row in shared][:1]
+
+
 class WarningCounts:
     """Runs with findings other than notes, counted by rule."""
 

@@ -20,6 +20,7 @@ from volbench.analyse.compare.comparability import (
     Comparability,
     WarningCounts,
     check_comparable,
+    shared_limit,
     without_invalid,
 )
 from volbench.analyse.compare.comparison_groups import (
@@ -208,6 +209,7 @@ def compare(
         reported=VOLUME_FACTS if between in VOLUME_COLUMNS else (),
     )
     remarks += [*comparability.remarks, *comparability.unknown]
+    remarks += shared_limit(plain_rows(warnings), {*rows["run"]})
     measures = [known_latency(measure, rows) for measure in measures]
     remarks += steadiness_remarks(rows, [measure.column for measure in measures])
     remarks += [remark for measure in measures for remark in _unreported_remarks(measure, rows)]
@@ -216,11 +218,8 @@ def compare(
         repeats_of(rows, values_of_measure(rows, measure), column=measure.column, bins=merged)
         for measure in measures
     ]
-    remarks += [
-        remark
-        for pair in zip(measures, repeats, strict=True)
-        for remark in _unmerged_remarks(*pair)
-    ]
+    for measure, values in zip(measures, repeats, strict=True):
+        remarks += _unmerged_remarks(measure, values)
     groups = [groups_of(part) for part in repeats]
     compared = list(_compare_cells(rows, measures, groups, by, base, warnings))
     remarks += [*_asked_remarks(compared), *_copy_remarks(compared), *_drift_remarks(compared)]
@@ -369,16 +368,10 @@ def known_latency(measure: Measure, rows: pd.DataFrame) -> Measure:
 def _unreported_remarks(measure: Measure, rows: pd.DataFrame) -> list[str]:
     workloads = [
         str(label)
-        for (label, direction), group in rows.groupby(["label", "direction"], sort=False)
-        if group[_reported_column(measure, str(direction))].isna().all()
+        for (label, _), group in rows.groupby(["label", "direction"], sort=False)
+        if values_of_measure(group, measure).isna().all()
     ]
     return [f"{measure.name} is not reported by {', '.join(workloads)}"] if workloads else []
-
-
-def _reported_column(measure: Measure, direction: str) -> str:
-    """Return the column of a metric: for fsync and its kin fio reports total latency only."""
-    is_sync = direction == "sync" and measure.column.startswith("clat_")
-    return measure.column[1:] if is_sync else measure.column
 
 
 def _comparison(

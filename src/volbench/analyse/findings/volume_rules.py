@@ -257,8 +257,7 @@ def _idle_backing_disk(view: RunView, direction: str) -> Iterator[Observation]:
         disks = ", ".join(sorted({str(name) for name in backing["device"]}))
         yield Observation(
             f"The backing disk ({disks}) moved {format_percent(lower / upper)} of the bytes that"
-            " the"
-            f" volume {'wrote' if direction == 'write' else 'read'} during the run.",
+            f" the volume {'wrote' if direction == 'write' else 'read'} during the run.",
             {"volume_bytes": upper, "backing_bytes": lower},
             direction,
             severity=Severity.NOTE,
@@ -289,16 +288,16 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
             {"disks": disk, "hosts": ", ".join(names)},
         )
     shared = {
-        volume.role: view.disks & disks
+        volume.target: view.disks & disks
         for volume, disks in context.disks[view.run.host].items()
         if volume.target != view.run.volume.target and view.disks & disks
     }
     if shared:
         disks = ", ".join(sorted(set().union(*shared.values())))
+        names = sorted({view.run.volume.target, *shared})
         yield Observation(
-            f"{several(sorted({view.run.volume.role, *shared}))} are on the same disk ({disks})"
-            " and share its limit.",
-            {"disks": disks, "roles": ", ".join([view.run.volume.role, *sorted(shared)])},
+            f"{several(names)} are on the same disk ({disks}) and share its limit.",
+            {"disks": disks, "volumes": ", ".join(names)},
         )
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pandas as pd
 
+from volbench.analyse.compare.comparability import shared_limit
 from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.job_frames import left_out, measured, plain_rows
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.present.answer import shared_limit
 from volbench.present.factor_words import constants_words
 from volbench.present.formatting import printable
 from volbench.present.plots.charts.design_chart import response_kind
@@ -119,7 +119,7 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
         "" if kind.is_over_design else constants_words(design_of(plain_rows(rates))),
         "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
         invalid,
-        *(each[:-1] for each in shared_limit(plain_rows(every["findings"]), {*shown["run"]})),
+        *shared_limit(plain_rows(every["findings"]), {*shown["run"]}),
         *(_not_shown(state, count) for state, count in left_out(summary).items()),
     ]
     own = plot.title or kind.title
