@@ -105,14 +105,6 @@ def test_a_chart_is_a_picture_a_file_and_numbers(folder: Path, tmp_path: Path) -
         chart.save(tmp_path / "x.xls")
 
 
-def test_a_changed_figure_is_saved_as_changed(folder: Path, tmp_path: Path) -> None:
-    """`figure` is the figure that is written, so a longer title makes another picture."""
-    chart = volbench.open_campaign(folder).plot("iops")
-    before = chart.save(tmp_path / "before.png").read_bytes()
-    chart.figure.suptitle("Changed by hand")
-    assert chart.save(tmp_path / "after.png").read_bytes() != before
-
-
 def test_a_condition_chooses_the_runs_of_a_chart(folder: Path) -> None:
     """Rows of other runs are left out, as by the condition of a dataset."""
     campaign = volbench.open_campaign(folder)

@@ -52,6 +52,12 @@ def test_an_audit_measures_and_ends_with_a_verdict(
     assert depths["randread"][:3] == [1, 16, 64]
     assert "I/Os in flight tried; the " in done.stdout
     assert "7 workloads" not in done.stdout  # the generic answer: that of an audit is its verdict
+    shown = volbench("show", output).stdout
+    answer = api.open_campaign(output).answer[1]
+    assert answer.startswith(f"{scratch}: no promise, read ")
+    assert answer in shown
+    assert done.stderr.count("not needed: ") == shown.count("not needed: ")
+    assert "not needed: " not in done.stdout
     assert f"warning: no limit of {scratch} is known, so there will be rates" in done.stderr
     assert done.stderr.index("--type PROVIDER/TYPE") < done.stderr.index("finished 001-")
     assert "Latency at queue depth 1, read of 4 KiB: median " in done.stdout

@@ -135,15 +135,6 @@ def test_compare_agrees_with_the_answer(imported: str) -> None:
     assert f"local is {min(ratios):.2g} to {max(ratios):.2g} times as fast as premium" in told
 
 
-def test_the_design_is_printed(imported: str) -> None:
-    """Four factors, and three repeats of each cell."""
-    document = read("show", imported, "--design")
-    assert {*document["factors"]} == {"volume", "rw", "block_bytes", "iodepth"}
-    assert document["repeats"] == {str(REPEATS): CELLS}
-    assert document["missing"] == []
-    assert printed("show", imported, "--design").endswith(f"{CELLS} cells measured three times\n")
-
-
 def test_options_of_fio_are_columns_of_export_and_conditions(imported: str) -> None:
     """A runtime that no frame has is selected by, and written; p99 is the same everywhere."""
     condition = ("--where", "runtime==60s and depth==16 and bs==4k")

@@ -36,17 +36,6 @@ def test_every_bundled_profile_is_listed(volbench: Volbench) -> None:
     assert all(name in done.stdout for name in PROFILES)
 
 
-@pytest.mark.parametrize(
-    ("verb", "part"),
-    [(("profile", "--schema"), '"iodepth"'), (("hosts", "--schema"), '"volbench inventory"')],
-)
-def test_schema_is_json(volbench: Volbench, verb: tuple[str, ...], part: str) -> None:
-    """An editor can read what a document may hold."""
-    schema = volbench(*verb).stdout
-    assert json.loads(schema)["$schema"]
-    assert part in schema
-
-
 def with_path(path: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Call volbench in a process that finds programs in other folders."""
     return subprocess.run(

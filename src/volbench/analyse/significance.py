@@ -18,6 +18,9 @@ _CONVERGED = 1e-14
 # Pairs up to which the distribution of signed ranks is computed; it is close to normal by then.
 # Noticed by: test_significance.py::test_signed_ranks_are_those_of_scipy
 _MAX_EXACT_PAIRS = 50
+# Samples above a percentile: with fewer, its error exceeds a third.
+# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
+MIN_SAMPLES_ABOVE = 10
 
 
 def beta_probability(first: float, second: float, x: float) -> float:
@@ -112,3 +115,8 @@ def signed_rank_p_value(differences: Floats) -> float:
     for rank in doubled:
         chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
     return float(chances[reached:].sum())
+
+
+def needed_samples(percentile: float) -> float:
+    """Return the samples that a percentile needs: 10 / (1 - p), so that ten are above it."""
+    return math.inf if percentile >= 100 else 100 * MIN_SAMPLES_ABOVE / (100 - percentile)

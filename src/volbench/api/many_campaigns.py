@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from volbench.present.plots.kinds import Choice, Options, View
 
 
+AUDIT = "audit"  # Name of the profile of an audit
 _MAX_NAMES = 3  # Campaigns that the text of a dataset names, so that it fits a line
 
 
@@ -187,6 +189,16 @@ class Dataset:
         from volbench.present.answer import answer_of  # noqa: PLC0415 - for the rest
 
         return answer_of(self)
+
+    @property
+    def verdict(self) -> list[str]:
+        """What an audit found, which is its answer; empty for other campaigns."""
+        if {note.run.profile for note in self.runs.values() if note.run} == {AUDIT}:
+            from volbench.present.tables.audit_table import audit_words  # noqa: PLC0415 - brings pandas
+
+            with suppress(InputError):  # it was stopped before it measured a limit
+                return [audit_words(deliveries_of(self))]
+        return []
 
     @property
     def sentences(self) -> list[str]:

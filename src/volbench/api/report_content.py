@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from volbench import __version__
 from volbench.analyse.compare.workload_trends import State, TrendQuestion
-from volbench.analyse.frames.design import Row, design_of
+from volbench.analyse.frames.design import design_of
 from volbench.api.compare_campaigns import dataset_trends
 from volbench.api.many_campaigns import deliveries_of, plot_frame, rounds_of, states_expectations
-from volbench.errors import ComparisonError, InputError
+from volbench.errors import ComparisonError
 from volbench.present.answer import answer, missing_clients, reservations, subject, valid_results
 from volbench.present.factor_words import constants_words
 from volbench.present.plots.charts.comparison_charts import trend_plot
@@ -22,7 +22,7 @@ from volbench.present.report.content import CampaignPart, ReportContent, ReportF
 from volbench.present.report.lead_charts import fitted, is_wide, report_plots
 from volbench.present.report.report_page import render_report
 from volbench.present.report.report_text import constants_line, days_of, quality_of, without_numbers
-from volbench.present.tables.audit_table import AUDIT, audit_table, audit_words
+from volbench.present.tables.audit_table import audit_table
 from volbench.present.tables.compare_table import course_sentences, trends_table
 from volbench.present.tables.expectations_table import expectation_words, expectations_page_table
 from volbench.present.tables.hosts_tables import facts_text
@@ -66,7 +66,7 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     sentences += [*course_sentences(trends)] if trends else []
     sentences += [plot.description for plot in plots if plot.name in _LEADS] + dataset.sentences
     named = subject(design, invalid=invalid) if valid else ", ".join(dataset.names)
-    said = [] if any(each.name == AUDIT for each in tables) else answer(design, invalid=invalid)
+    said = [] if dataset.verdict else answer(design, invalid=invalid)
     own = [*missing_clients(dataset), *sentences, *(said[1:] if valid and not title else said)]
     own += reservations(dataset, valid)
     tables += [replace(trends_table(trends), title="")] if trends else []
@@ -85,9 +85,7 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
             dataset.rows("verdicts"),
             parts,
             runs=len({row["run"] for row in results}),
-            cautions=[
-                f"{words}." for opened in dataset.names.values() for words in opened.imprecise
-            ],
+            cautions=[f"{each}." for opened in dataset.names.values() for each in opened.imprecise],
         ),
         parts=parts,
         figures=[_figure(plot, without=[*said, constants_words(design)]) for plot in plots],
@@ -95,7 +93,7 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
         folded=[*([] if are_cells else cells), runs_table(dataset, dataset.runs)]
         if results
         else [],
-        tools=", ".join(_versions(results)),
+        tools=", ".join(sorted({str(row.get("fio_version") or "") for row in results} - {""})),
         generated_utc=utc_now(),
         volbench_version=__version__,
     )
@@ -120,10 +118,6 @@ def _machine(dataset: Dataset) -> str:
     return ", ".join(filter(None, *words)) if len(words) == 1 else ""
 
 
-def _versions(results: Sequence[Row]) -> list[str]:
-    return sorted({str(row["fio_version"]) for row in results if row.get("fio_version")})
-
-
 def _special(dataset: Dataset) -> tuple[list[str], list[Table[Any]]]:
     """Return what expectations and an audit found: sentences, and tables."""
     sentences: list[str] = []
@@ -132,14 +126,9 @@ def _special(dataset: Dataset) -> tuple[list[str], list[Table[Any]]]:
         expected = dataset.expect()
         sentences.append(expectation_words(expected))
         tables.append(expectations_page_table(expected))
-    plans = [run for opened in dataset.names.values() for run in opened.campaign.runs]
-    if {run.profile for run in plans} == {AUDIT}:
-        try:
-            found = deliveries_of(dataset)
-        except InputError:  # it was stopped before it measured a limit
-            return sentences, tables
-        sentences.append(audit_words(found))
-        tables.append(audit_table(found))
+    if verdict := dataset.verdict:
+        sentences += verdict
+        tables.append(audit_table(deliveries_of(dataset)))
     return sentences, tables
 
 

@@ -231,9 +231,9 @@ def audit(
 def _request(
     roles: dict[str, str], directories: Collection[str], promised: _Promised, start: StartOptions
 ) -> CampaignRequest:
+    from volbench.api.many_campaigns import AUDIT
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.plan.expansion.expand import Terms
-    from volbench.present.tables.audit_table import AUDIT
 
     profile = profile_on(
         roles,

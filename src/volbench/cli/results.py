@@ -75,9 +75,8 @@ def show_results(
     Args:
         printed: runs whose end, with the reason, has been printed already.
     """
-    from volbench.api.many_campaigns import open_campaigns, states_expectations, store_tables
+    from volbench.api.many_campaigns import AUDIT, open_campaigns, states_expectations, store_tables
     from volbench.model.campaign.planned_run import RunState
-    from volbench.present.tables.audit_table import AUDIT
     from volbench.present.tables.expectations_table import expectations_table
     from volbench.present.tables.results_table import result_tables, runs_table
 
@@ -137,7 +136,8 @@ def say_closing(
     if is_measured:
         lines = conclusion(opened, folder=layout.root, expected=expected, has_answer=has_answer)
     else:
-        lines = closing(opened.results(), opened.rows("findings"), layout.root)
+        findings, verdicts = opened.rows("findings"), opened.rows("verdicts")
+        lines = closing(opened.results(), findings, layout.root, verdicts)
     for line in lines if is_measured or not has_answer else ():
         table_output.note(line)
     if not is_measured:

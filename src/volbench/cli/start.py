@@ -189,7 +189,7 @@ def execute(
     from volbench.api import campaign_drive
     from volbench.api.live_rates import LiveRates
     from volbench.engine.run.stop_request import stop_on_signals
-    from volbench.model.campaign.event import Event, RunEnded
+    from volbench.model.campaign.event import Event, RunEnded, RunsNotNeeded
     from volbench.present.terminal.controller_log import logged_listener
     from volbench.store.held_folder import hold_folder
     from volbench.store.journal import read_history
@@ -197,8 +197,9 @@ def execute(
     printed: set[str] = set()
 
     def note_end(event: Event) -> None:
-        if isinstance(event, RunEnded) and not is_quiet():
-            printed.add(event.run.id)
+        if isinstance(event, RunEnded | RunsNotNeeded) and not is_quiet():
+            runs = (event.run,) if isinstance(event, RunEnded) else event.runs
+            printed.update(run.id for run in runs)
 
     with hold_folder(layout.root, made=layout.made):
         more: list[Listener] = [*listeners_of(layout), note_end, LiveRates(layout)]

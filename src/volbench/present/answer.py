@@ -14,11 +14,10 @@ from itertools import takewhile
 from statistics import median
 from typing import Protocol
 
-from volbench.analyse.compare.comparability import shared_limit
 from volbench.analyse.compare.rate_search import searches_in
 from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
 from volbench.analyse.frames.run_options import WITHIN, members_of
-from volbench.analyse.frames.workload_words import factor_name
+from volbench.analyse.frames.workload_words import factor_name, shared_limit
 from volbench.model.frames.columns import LABEL_PREFIX, WATCHED
 from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
@@ -69,6 +68,10 @@ _TWO_SIDES = 2.0  # Added to the range of gains of which some are losses
 class Results(Protocol):
     """Campaigns whose results can be read as rows."""
 
+    @property
+    def verdict(self) -> Sequence[str]:
+        """The answer of a campaign that has one of its own, such as an audit."""
+
     def rows(self, name: str) -> list[dict[str, object]]:
         """Return the rows of a frame."""
 
@@ -84,6 +87,7 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
     """
     valid, invalid = valid_results(results, results.results() if rows is None else rows)
     said = answer(design_of(valid), invalid=invalid)
+    said = [*said[:1], *verdict] if (verdict := results.verdict) else said
     return [*missing_clients(results), *said, *reservations(results, valid)]
 
 

@@ -60,7 +60,8 @@ def rate_words(found: FoundRate) -> str:
         return f"{lead}, without a limit ({_values_words(found, kept)})"
     is_over = search.next_rate() is None
     lead = f"{lead}, {_runs_words(kept)}" if is_over else f"at least {lead}, not confirmed"
-    return "; ".join([lead, *ends])
+    more = [] if is_over else ["volbench resume runs the trials that are left, if any"]
+    return "; ".join([lead, *ends, *more])
 
 
 def _rate_words(level: Level) -> str:

@@ -206,6 +206,16 @@ def test_a_finding_on_writes_does_not_invalidate_reads() -> None:
     assert verdict_on("steady = yes", known).answer is Answer.UNDECIDED
 
 
+def test_a_percentile_of_too_few_ios_decides_nothing() -> None:
+    """Neither pass nor fail where fewer than ten I/Os are above it; syncs count no I/Os."""
+    known = frames(3, lat_p99_s=[0.001, 0.0011, 0.00105], total_ios=[5000.0, 999.0, 2000.0])
+    for text in ("p99 < 5ms", "p99 < 1us"):
+        assert verdict_on(text, known).answer is Answer.UNDECIDED
+    assert verdict_on(text, known).reason == "p99 needs 1,000 I/Os, a run has 999: run it longer"
+    known["summary"]["total_ios"] = 1000.0
+    assert verdict_on("p99 < 5ms", known).answer is Answer.PASS
+
+
 def test_repeats_that_differ_without_an_interval_are_undecided() -> None:
     """Two repeats on both sides of a bound do not pass by their median."""
     assert answers("iops > 900", 1000.0, 850.0).answer is Answer.UNDECIDED

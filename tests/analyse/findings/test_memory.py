@@ -85,12 +85,15 @@ def test_buffered_writes_that_did_not_reach_the_device_are_invalid() -> None:
     assert "followed in the 20s" in entry.message
 
 
-@pytest.mark.parametrize(("share", "severity"), [(0.8, Severity.WARNING), (1.0, Severity.NOTE)])
+@pytest.mark.parametrize(
+    ("share", "severity"), [(0.8, Severity.WARNING), (1.0, Severity.NOTE), (1.3, Severity.WARNING)]
+)
 def test_the_share_that_arrived_determines_the_severity(share: float, severity: Severity) -> None:
     """What arrived in full while the clock ran is context only."""
     run = a_run(BUFFERED)
     (entry,) = found(a_view(run, device=slow_device(run, share=share)), rule="page-cache")
     assert entry.severity is severity
+    assert ("Other load moved some of it" in entry.message) is (share > 1)
 
 
 @pytest.mark.parametrize(("sync", "severity"), [({}, "warning"), ({"end_fsync": "1"}, "note")])
@@ -227,14 +230,17 @@ def test_rates_within_the_declared_limits_are_not_reported(limits: Limits) -> No
 
 
 def test_a_caching_loop_device_is_reported() -> None:
-    """A backing disk that moved a tenth is told as a note; one that moved all is not."""
+    """A backing disk that moved a tenth is a note, of a loop a warning with what to do."""
     run = a_run()
-    for share, count in ((0.1, 1), (1.0, 0)):
+    for share, count, device in ((0.1, 1, "sdb"), (1.0, 0, "sdb"), (0.1, 1, "loop0")):
         backing = device_samples(run, device="sda", level="backing")
         for row in backing:
             row["write_bw_bytes_per_s"] = share * float(str(row["write_bw_bytes_per_s"]))
-        notes = found(a_view(run, device=[*device_samples(run), *backing]), rule="host-cache")
-        assert [note.severity for note in notes] == [Severity.NOTE] * count
+        samples = [*device_samples(run, device=device), *backing]
+        notes = found(a_view(run, device=samples), rule="host-cache")
+        kind = Severity.WARNING if device == "loop0" else Severity.NOTE
+        assert [note.severity for note in notes] == [kind] * count
+        assert all(("losetup" in note.message) is (device == "loop0") for note in notes)
 
 
 def reading(run: Run, *, share: float) -> list[Row]:

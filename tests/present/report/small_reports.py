@@ -103,6 +103,7 @@ class MadeUp:
     """Frames of a made-up campaign; those that are not given are empty."""
 
     frames: Mapping[str, pd.DataFrame]
+    verdict: Sequence[str] = ()
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name."""

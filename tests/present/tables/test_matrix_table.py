@@ -47,6 +47,8 @@ def test_nothing_is_compared_on_one_volume() -> None:
 class _Measured:
     """Two volumes, measured at two depths three times each, and in vain at a third."""
 
+    verdict = ()
+
     def rows(self, name: str) -> list[dict[str, object]]:
         """Return that depth 64 is invalid, and no verdict or summary."""
         runs = [str(row["run"]) for row in self.results()] if name == "findings" else []

@@ -10,7 +10,7 @@ from tests.present.report.small_reports import MadeUp
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.model.frames.expectation import parse_expectation
-from volbench.present.terminal.conclusion import conclusion
+from volbench.present.terminal.conclusion import closing, conclusion
 
 
 def concluded(
@@ -55,6 +55,8 @@ def test_a_valid_measurement_has_its_rate_and_the_next_command() -> None:
     _, rate, *_, warning, following = sentences()
     assert "96.2k IOPS (median of 3, 96.2k), 394 MB/s" in rate
     assert (warning, following) == ("No warnings.", "Next: volbench report out")
+    single = closing([result("reads")], (), Path("out"), [{"verdict": "too-short"}])[0]
+    assert "whether a rate lasts (use a longer runtime) and how much results vary (use --" in single
     *_, warning, following = sentences(invalid=(1, 2))
     assert warning == (
         "Invalid (2 of 3 runs, unwritten-blocks): All reads were of never-written blocks. What to"

@@ -372,6 +372,7 @@ def _verdict_rows(view: RunView, direction: str, context: Context) -> Sequence[R
     if not len(t_s):
         return ()
     flags = disturbed(view).at(t_s)
+    causes = [each for each in context.explanations(view) if each.direction == direction]
     is_end_clean = flags[-max(1, len(flags) // 5) :].mean() < _MAX_DISTURBED_END
     return (
         {
@@ -381,14 +382,7 @@ def _verdict_rows(view: RunView, direction: str, context: Context) -> Sequence[R
             **_steadiness(context.steadiness(view, direction)),
             **_steady_end(context.steady_end(view, direction)),
             **_level(context.level(view, direction) if is_end_clean else None),
-            **_explained(
-                [
-                    explanation
-                    for explanation in context.explanations(view)
-                    if explanation.direction == direction
-                ],
-                view.run.limits,
-            ),
+            **_explained(causes, view.run.limits),
         },
     )
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import pandas as pd
 
-from volbench.analyse.frames.workload_words import value_text
+from volbench.analyse.frames.workload_words import first_names, value_text
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import Fact, Weight, fact_of
@@ -255,7 +255,10 @@ def _cells_by_words(differences: Sequence[Difference]) -> dict[str, list[str]]:
 def _refusal(
     refused: Sequence[Difference], comparability: Comparability, *, compares_values: bool
 ) -> IncomparableError:
-    lines = [f"  {reason} ({_places(cells)})" for reason, cells in _cells_by_words(refused).items()]
+    lines = [
+        f"  {reason} ({first_names(cells, 3)})"
+        for reason, cells in _cells_by_words(refused).items()
+    ]
     if len(lines) > _MAX_LINES:
         lines = [*lines[:_MAX_LINES], f"  and {len(lines) - _MAX_LINES} more"]
     names = comparability.refused
@@ -271,12 +274,6 @@ def _refusal(
         hint=f"allow it with {allow}, {way}, or choose runs with --where",
         comparability=comparability,
     )
-
-
-def _places(cells: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(cells))
-    more = f" and {len(distinct) - 3} more" if len(distinct) > 3 else ""
-    return ", ".join(distinct[:3]) + more
 
 
 def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -300,13 +297,6 @@ def without_invalid(rows: pd.DataFrame, findings: pd.DataFrame) -> tuple[pd.Data
         for (side, rule), count in counts.items()
     ]
     return rows[~struck].reset_index(drop=True), remarks
-
-
-def shared_limit(findings: Sequence[Mapping[str, object]], runs: Collection[object]) -> list[str]:
-    """Return which volumes of some runs are on one disk, in a sentence without its full stop."""
-    shared = (row for row in findings if row.get("rule") == "shared-limit" and row["run"] in runs)
-    why = "a difference may come from the load on it, not from the volumes"
-    return [f"{str(row['message']).removesuffix('.')}: {why}" for row in shared][:1]
 
 
 class WarningCounts:

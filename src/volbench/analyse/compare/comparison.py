@@ -20,7 +20,6 @@ from volbench.analyse.compare.comparability import (
     Comparability,
     WarningCounts,
     check_comparable,
-    shared_limit,
     without_invalid,
 )
 from volbench.analyse.compare.comparison_groups import (
@@ -43,6 +42,7 @@ from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contra
 from volbench.analyse.frames.design import ASKED, asked_rate
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured, plain_rows
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
+from volbench.analyse.frames.workload_words import shared_limit
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
 from volbench.model.frames.columns import LABEL_PREFIX, REPLAYED, SUMMARY, WATCHED

@@ -11,7 +11,7 @@ from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.frames.job_frames import merged_percentiles
 from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.run_facts import STEADY, STEP, VOLUME_KEY
-from volbench.analyse.frames.workload_words import value_text
+from volbench.analyse.frames.workload_words import first_names, value_text
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
 from volbench.units import natural_order
@@ -120,7 +120,7 @@ def lay_out_cells(
     alone = laid_out[~laid_out["shared"]]
     for side, side_rows in alone.groupby("side", sort=False):
         names = side_rows[["label", *(f"by_{name}" for name in by)]].itertuples(index=False)
-        only = _first_names([" ".join(map(str, row)) for row in names])
+        only = first_names([" ".join(map(str, row)) for row in names], _MAX_NAMED)
         remarks.append(f"only in {side}: {only}")
     kept = laid_out[laid_out["shared"]].reset_index(drop=True)
     if not len(kept):
@@ -138,12 +138,6 @@ def _without_arms(rows: pd.DataFrame) -> pd.DataFrame:
     pairs = zip(rows["job"].astype(str), rows[ARM].astype(str), strict=True)
     jobs = pd.Series([job.removesuffix(f"-{arm}") for job, arm in pairs], index=rows.index)
     return rows.assign(job=jobs, group=rows["group"].where(rows["group"] != rows["job"], jobs))
-
-
-def _first_names(names: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    more = f" and {len(distinct) - _MAX_NAMED} more" if len(distinct) > _MAX_NAMED else ""
-    return ", ".join(distinct[:_MAX_NAMED]) + more
 
 
 def _plain_value(value: object) -> object:

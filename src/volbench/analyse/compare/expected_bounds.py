@@ -13,7 +13,8 @@ import pandas as pd
 from volbench.analyse.compare.measurements import STEP, Measurements, joined
 from volbench.analyse.compare.repeat_statistics import MIN_REPEATS, Interval, location_interval
 from volbench.analyse.frames.resample import Floats
-from volbench.analyse.significance import student_quantile
+from volbench.analyse.significance import needed_samples, student_quantile
+from volbench.model.frames.columns import PERCENTILES
 from volbench.model.frames.expectation import FLAGS, SYNC, Expectation
 from volbench.model.profile.expect_setting import Expect, expectations_in
 from volbench.units import counted_noun
@@ -132,6 +133,8 @@ def _verdict(
             note = "no verdict: the runs are too short"
         if expectation.frame == "aggregate" and not column.startswith(("lat_", "clat_")):
             note = "the runs have no common interval: too short, or not at the same time"
+    elif few := _too_few(column, rows):
+        note = few
     else:
         values = _worst_of_clients(expectation, rows[column], numbers)
         if column in FLAGS:
@@ -147,6 +150,16 @@ def _verdict(
     return Verdict(
         expectation, job, direction, answer, interval, repeats, note, words, campaign, runtime_s
     )
+
+
+def _too_few(column: str, rows: pd.DataFrame) -> str:
+    """Return why the I/Os of a run are too few for a percentile; empty if they are not."""
+    percentile = PERCENTILES.get(column.partition("lat_")[2].removesuffix("_s"), 0.0)
+    needed = needed_samples(percentile) * (1 - 1e-9) if percentile >= 50 else 0.0
+    counts = rows.get("total_ios", pd.Series(dtype="float64"))[rows["direction"] != SYNC]
+    if not (counts < needed).any():
+        return ""
+    return f"p{percentile:g} needs {needed:,.0f} I/Os, a run has {counts.min():,.0f}: run it longer"
 
 
 def _repeat_numbers(expectation: Expectation, rows: pd.DataFrame) -> pd.Series[int]:

@@ -25,7 +25,7 @@ from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.frames.run_facts import STEP, option_columns, with_sums
-from volbench.analyse.frames.workload_words import value_text
+from volbench.analyse.frames.workload_words import first_names, value_text
 from volbench.analyse.significance import student_quantile
 from volbench.errors import ComparisonError, quoted
 from volbench.model.frames.column_names import Measure, find_column
@@ -576,5 +576,4 @@ def _missing_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[
         for trend in trends
         if campaigns[-1] not in {trend.campaigns[-1], *trend.disturbed}
     )
-    more = f" and {len(gone) - _MAX_NAMED} more" if len(gone) > _MAX_NAMED else ""
-    return [f"not in {campaigns[-1]}: {', '.join([*gone][:_MAX_NAMED])}{more}"] if gone else []
+    return [f"not in {campaigns[-1]}: {first_names(gone, _MAX_NAMED)}"] if gone else []

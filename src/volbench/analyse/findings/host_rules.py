@@ -35,6 +35,7 @@ from volbench.analyse.frames.run_view import (
     total,
     within_run,
 )
+from volbench.analyse.frames.workload_words import first_names
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Start
 from volbench.model.results.finding import Cause, Severity
@@ -208,8 +209,7 @@ def _foreign_load(
         yield Observation(
             f"{device} did {format_rate(moved / seconds)} of {direction}s, at least"
             f" {format_rate(foreign)} of them ({format_percent(foreign * seconds / moved)}) for"
-            " other"
-            " processes.",
+            " other processes.",
             {
                 "device": device,
                 "device_bw_bytes_per_s": moved / seconds,
@@ -507,10 +507,9 @@ def start_skew(view: RunView, context: Context) -> Iterator[Observation]:
     late = [
         run.client_name for run in step if starts_s.get(run.id, first_s) - first_s > _MAX_LATE_S
     ]
-    more = [f"{len(late) - _MAX_NAMED} more"] if len(late) > _MAX_NAMED else []
     yield Observation(
         f"The clients of this step started {format_latency(skew_s)} ± {format_latency(bound_s)}"
-        f" apart: {several([*late[:_MAX_NAMED], *more])} started after the others.",
+        f" apart: {several(late, _MAX_NAMED)} started after the others.",
         {"start_skew_s": skew_s, "start_skew_bound_s": bound_s},
     )
 
@@ -547,10 +546,9 @@ def missing_clients(view: RunView, context: Context) -> Iterator[Observation]:
         return
     names = [run.client_name for run in missing]
     names += [absent.host for absent in campaign.absent]
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
     did = len(step) - len(missing)
     what = f"finished step {view.run.step}" if missing else "took part"
     yield Observation(
-        f"Only {did} of {planned} clients {what}: {', '.join(names[:_MAX_NAMED])}{more} did not.",
+        f"Only {did} of {planned} clients {what}: {first_names(names, _MAX_NAMED)} did not.",
         {"clients": float(planned), "missing": float(planned - did)},
     )

@@ -19,6 +19,7 @@ from volbench.analyse.frames.run_view import (
     total,
 )
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
+from volbench.analyse.significance import MIN_SAMPLES_ABOVE, needed_samples
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
@@ -41,9 +42,6 @@ _MIN_DEPTH_RUNTIME_S = 2.0
 _MIN_SUBMIT_SHARE = 0.5
 _FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "a directory"}
 _ROOT_ROLE = "os"
-# Samples above a percentile: with fewer, its error exceeds a third.
-# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
-_MIN_SAMPLES_ABOVE = 10
 # Percentile up to which too few samples are a warning: p99 is what people quote.
 # Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
 _MAX_WARNED_PERCENTILE = 99.0
@@ -147,11 +145,10 @@ def _shallow_queue(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Obser
 @rule(
     "several jobs access the same blocks",
     looks_at=(
-        "Sections with `numjobs` above 1 on one file or device without an `offset_increment` "
-        "of at least `size`, and sections on the same range if one of them writes. Sections at the"
-        " same time are a note. Random "
-        "offsets are a note; direct random I/O on a disk counts only if it covers more than 10 %"
-        " of the range."
+        "Sections with `numjobs` above 1 on one file or device without an `offset_increment` of at"
+        " least `size`, and sections on the same range if one of them writes. Sections at the same"
+        " time are a note. Random offsets are a note; direct random I/O on a disk counts only if it"
+        " covers more than 10 % of the range."
     ),
     why=(
         "Blocks that are accessed several times are cached after the first time. A volume to be"
@@ -177,9 +174,8 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
     ]
     if pairs:
         names = [*dict.fromkeys(each.section for pair in pairs for each in pair)]
-        more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
         yield Observation(
-            f"{len(names)} sections ran at the same time ({several(names[:_MAX_NAMED] + more)}):"
+            f"{len(names)} sections ran at the same time ({several(names, _MAX_NAMED)}):"
             " each has a share of what the volume does.",
             {"at_once": float(len(names))},
             severity=Severity.NOTE,
@@ -341,11 +337,6 @@ def too_short(view: RunView, _: Context) -> Iterator[Observation]:
         )
 
 
-def needed_samples(percentile: float) -> float:
-    """Return the samples that a percentile needs: 10 / (1 - p), so that ten are above it."""
-    return math.inf if percentile >= 100 else 100 * _MIN_SAMPLES_ABOVE / (100 - percentile)
-
-
 def _weak_percentiles(
     view: RunView, direction: str, percentiles: list[float]
 ) -> Iterator[Observation]:
@@ -353,7 +344,7 @@ def _weak_percentiles(
     weak = [p for p in percentiles if 50 <= p < 100 and ios < needed_samples(p) * (1 - 1e-9)]
     if weak:
         yield Observation(
-            f"{ios:,.0f} {direction}s leave fewer than {_MIN_SAMPLES_ABOVE} samples above"
+            f"{ios:,.0f} {direction}s leave fewer than {MIN_SAMPLES_ABOVE} samples above"
             f" {several([f'p{p:g}' for p in weak])}; p{weak[0]:g} needs"
             f" {needed_samples(weak[0]):,.0f}.",
             {"ios": ios, "least_percentile": weak[0], "needed_ios": needed_samples(weak[0])},

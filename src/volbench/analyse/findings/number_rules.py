@@ -28,10 +28,9 @@ _EXPECTED = ("the last bin of fio", SUBMISSION, RAMP_LINES)
 @rule(
     "implausible numbers of fio were left out",
     looks_at=(
-        "Latencies longer than the run, percentiles above the maximum or in fio's last bin "
-        "(17 s), percentiles of completion latency where completion is less than half of the "
-        "mean latency (a note), and logs with less than 75 % or more than 125 % of the I/Os "
-        "of the result."
+        "Latencies longer than the run, percentiles above the maximum or in fio's last bin (17 s),"
+        " percentiles of completion latency where completion is less than half of the mean latency"
+        " (a note), and logs with less than 75 % or more than 125 % of the I/Os of the result."
     ),
     why=(
         "These numbers are errors of fio, or (a note) only a lower bound, or those of a small part"

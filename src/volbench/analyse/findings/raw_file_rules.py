@@ -90,9 +90,8 @@ def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
     "numbers of the result contradict each other",
     severity=Severity.INVALID,
     looks_at=(
-        "IOPS against I/Os / runtime, bandwidth against bytes / runtime, and bytes against "
-        "I/Os x block size, within 1 %; the sum of the IOPS log against the number of I/Os, "
-        "within 15 %."
+        "IOPS against I/Os / runtime, bandwidth against bytes / runtime, and bytes against I/Os x"
+        " block size, within 1 %; the sum of the IOPS log against the number of I/Os, within 15 %."
     ),
     why="Numbers that contradict each other are unreliable: either may be wrong.",
     advice="Compare these numbers in fio.json, and measure again.",

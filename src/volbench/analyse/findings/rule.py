@@ -129,6 +129,7 @@ def level_text(column: str, value: float) -> str:
     return f"{format_count(value)} IOPS" if column == "iops" else format_rate(value)
 
 
-def several(names: list[str]) -> str:
-    """Return words as a list in a sentence: ``a, b and c``."""
+def several(names: list[str], most: int = 99) -> str:
+    """Return words as a list in a sentence: ``a, b and c``, or ``a, b and 3 more``."""
+    names = [*names[:most], f"{len(names) - most} more"] if names[most:] else names
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

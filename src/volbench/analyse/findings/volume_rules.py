@@ -186,15 +186,15 @@ def _machine_words(view: RunView, column: str) -> str:
 @rule(
     "the rate is implausible: a cache is suspected",
     looks_at=(
-        "Runs with `direct=1`: rates above 105 % of the declared limits (bursts included), or"
-        " above 120 % for 5 s; writes that were as fast as memory and then stalled or fell by"
-        " more than half, if a full write-back cache is the likeliest cause. A note if less "
-        "than half of the I/O reached the backing disk of a loop or dm device. Bounds of disks:"
-        " more than 1,000 random IOPS of a spinning disk; a higher bandwidth than the SATA, USB or"
-        " PCIe link carries; an imported mean or median latency below 4 us, or more than 16 GB/s"
-        " (PCIe 5.0 x4) for each disk in `filename`; a file or layer that is faster than the device"
-        " below it with the same workload. Also ZFS, FUSE, 9p and virtiofs, which cache direct I/O,"
-        " and mounts with `compress` (a note)."
+        "Runs with `direct=1`: rates above 105 % of the declared limits (bursts included), or above"
+        " 120 % for 5 s; writes that were as fast as memory and then stalled or fell by more than"
+        " half, if a full write-back cache is the likeliest cause. A note if less than half of the"
+        " I/O reached the backing disk of a dm device, of a loop a warning. Bounds of disks: more"
+        " than 1,000 random IOPS of a spinning disk; a higher bandwidth than the SATA, USB or PCIe"
+        " link carries; an imported mean or median latency below 4 us, or more than 16 GB/s (PCIe"
+        " 5.0 x4) for each disk in `filename`; a file or layer that is faster than the device below"
+        " it with the same workload. Also ZFS, FUSE, 9p and virtiofs, which cache direct I/O, and"
+        " mounts with `compress` (a note)."
     ),
     why=(
         "O_DIRECT bypasses the page cache of this host, not the caches of the filesystem, the"
@@ -255,12 +255,14 @@ def _idle_backing_disk(view: RunView, direction: str) -> Iterator[Observation]:
     lower = bytes_until_end(backing, column, runtime=runtime)
     if upper >= _MIN_BACKING_SHARE * moved and lower < _MIN_BACKING_SHARE * upper:
         disks = ", ".join(sorted({str(name) for name in backing["device"]}))
+        is_loop = str(rows["device"].iloc[0]).startswith("loop")
+        remedy = " Set the loop device up with losetup --direct-io=on." if is_loop else ""
         yield Observation(
             f"The backing disk ({disks}) moved {format_percent(lower / upper)} of the bytes that"
-            f" the volume {'wrote' if direction == 'write' else 'read'} during the run.",
+            f" the volume {'wrote' if direction == 'write' else 'read'} during the run.{remedy}",
             {"volume_bytes": upper, "backing_bytes": lower},
             direction,
-            severity=Severity.NOTE,
+            severity=None if is_loop else Severity.NOTE,
         )
 
 
@@ -281,9 +283,8 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield that another role on the host, or another host on the machine, shares its disk."""
     for disk, hosts in context.hosts_beside(view).items():
         names = sorted(hosts)
-        more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
         yield Observation(
-            f"{several([*names[:_MAX_NAMED], *more])} are on the same disk ({disk}) of one machine"
+            f"{several(names, _MAX_NAMED)} are on the same disk ({disk}) of one machine"
             " and share its limit.",
             {"disks": disk, "hosts": ", ".join(names)},
         )
@@ -304,10 +305,9 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
 @rule(
     "burst credits ran out",
     looks_at=(
-        "A lasting fall of the rate of at least 15 %, to within 5 % of the declared baseline,"
-        " or at the time at which a full bucket is empty (within 20 %). Without declared "
-        "credits: a fall between two flat levels on a network or virtual volume whose queue "
-        "was full before it."
+        "A lasting fall of the rate of at least 15 %, to within 5 % of the declared baseline, or at"
+        " the time at which a full bucket is empty (within 20 %). Without declared credits: a fall"
+        " between two flat levels on a network or virtual volume whose queue was full before it."
     ),
     why="The mean of burst and baseline is a rate at which the volume never runs.",
     advice=(

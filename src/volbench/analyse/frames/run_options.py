@@ -68,7 +68,7 @@ def rows_with_options(
         {**option_values(runs[str(row["run"])], str(row.get("group")), names), **row, GIVEN: given}
         for campaign, runs, rows in known
         for given in [given_order(campaign)]
-        for row in with_sums(rows, partial(_step_of, runs))
+        for row in with_sums(rows, partial(lambda of, row: beside(of[str(row["run"])]), runs))
     ]
 
 
@@ -97,10 +97,6 @@ def with_sums(
     yield from map(_sum_of, members.values())
 
 
-def _step_of(runs: Mapping[str, Run], row: Mapping[str, object]) -> int | None:
-    return beside(runs[str(row["run"])])
-
-
 def members_of(row: Mapping[str, object]) -> Sequence[object]:
     """Return the runs of a row, several of a sum."""
     members = row.get(_MEMBERS)
@@ -120,7 +116,10 @@ def _sum_of(members: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
         or (name not in _NAMES and any(row.get(name) != value for row in members))
     }
     parts = {part for row in members for part in str(row["volume"]).split(":")}
-    numbers = {name: _known(members, name) for name in (*_ADDED, "lat_mean_s", "lat_max_s")}
+    numbers = {
+        name: [value for row in members if isinstance(value := row.get(name), int | float)]
+        for name in (*_ADDED, "lat_mean_s", "lat_max_s")
+    }
     ios = numbers["total_ios"]
     sums = {name: sum(numbers[name]) for name in _ADDED if numbers[name]}
     if ios and len(ios) == len(numbers["lat_mean_s"]):
@@ -129,7 +128,3 @@ def _sum_of(members: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
     volume = ":".join(sorted(parts, key=natural_order))
     runs = [row["run"] for row in members]
     return {**first, **unknown, **sums, "volume": volume, "client": None, _MEMBERS: runs}
-
-
-def _known(rows: Sequence[Mapping[str, object]], name: str) -> list[float]:
-    return [value for row in rows if isinstance(value := row.get(name), int | float)]

@@ -1,6 +1,6 @@
 """Words for factors and their values, the same in sentences, tables and charts."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from volbench.analyse.frames.design import NAME, Cell, Design
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -90,3 +90,16 @@ def workload_text(values: Mapping[str, object]) -> str:
         if column not in {"rw", "block_bytes", "direction"} and value != _USUAL.get(column, "")
     ]
     return ", ".join(filter(None, [" ".join(core), *rest]))
+
+
+def first_names(names: Iterable[str], most: int) -> str:
+    """Return the first of the different names, and the number of the others."""
+    named = [*dict.fromkeys(names)]
+    return ", ".join(named[:most]) + (f" and {len(named) - most} more" if named[most:] else "")
+
+
+def shared_limit(findings: Sequence[Mapping[str, object]], runs: Collection[object]) -> list[str]:
+    """Return which volumes of some runs are on one disk, in a sentence without its full stop."""
+    shared = (row for row in findings if row.get("rule") == "shared-limit" and row["run"] in runs)
+    why = "a difference may come from the load on it, not from the volumes"
+    return [f"{str(row['message']).removesuffix('.')}: {why}" for row in shared][:1]

@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from volbench.analyse.compare.comparability import shared_limit
 from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.job_frames import left_out, measured, plain_rows
+from volbench.analyse.frames.workload_words import shared_limit
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import FRAMES, ON_DEMAND

@@ -17,8 +17,6 @@ from volbench.present.formatting import MISSING, number, printable, text
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_duration, format_latency, gain_words, percent
 
-AUDIT = "audit"  # Name of the profile of an audit
-
 
 def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
     """Return a row for each limit of each volume, the worst first."""

@@ -219,9 +219,8 @@ def state_notes(rows: Sequence[Row], states: Mapping[str, RunNote]) -> list[str]
     notes += damage_notes(damages(rows))
     notes += _reasons(states)
     for state, ending in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
-        reasons = Counter(
-            first_line(note.reason) for note in states.values() if note.state is state
-        )
+        ended = [note.reason for note in states.values() if note.state is state and note.reason]
+        reasons = Counter(map(first_line, ended))
         for reason, count in reasons.items():
             notes.append(f"{count} {'run was' if count == 1 else 'runs were'} {ending}: {reason}")
     return notes

@@ -76,8 +76,10 @@ def _steadiness(dataset: Results, rows: Sequence[Row]) -> Iterator[str]:
         yield f"Steady: {steady} of {count}{f' ({others})' if others else ''}."
 
 
-def closing(rows: Sequence[Row], findings: Sequence[Row], folder: Path) -> list[str]:
-    """Return the most important warning of a campaign, and the command that says more."""
+def closing(
+    rows: Sequence[Row], findings: Sequence[Row], folder: Path, verdicts: Sequence[Row] = ()
+) -> list[str]:
+    """Return the worst warning, or what short or single runs cannot show, and what to do next."""
     runs = {row["run"] for row in rows}
     kinds: dict[tuple[bool, object], list[Row]] = {}  # by whether it is invalid, and the rule
     for finding in findings:
@@ -85,7 +87,12 @@ def closing(rows: Sequence[Row], findings: Sequence[Row], folder: Path) -> list[
             key = finding["severity"] == Severity.INVALID.value, finding["rule"]
             kinds.setdefault(key, []).append(finding)
     if not kinds:
-        return ["No warnings.", f"Next: volbench report {quoted(folder)}"]
+        is_short = bool(verdicts) and {row["verdict"] for row in verdicts} == {State.TOO_SHORT}
+        unknown = ["whether a rate lasts (use a longer runtime)"] * is_short
+        if max(design_of(rows).repeats, default=2) == 1:
+            unknown.append("how much results vary (use --repeat 3)")
+        words = f" Not known from these runs: {' and '.join(unknown)}." if unknown else ""
+        return [f"No warnings.{words}", f"Next: volbench report {quoted(folder)}"]
     (is_invalid, rule), first = max(
         kinds.items(), key=lambda each: (each[0][0], each[0][1] in _GRAVE, len(each[1]))
     )
