@@ -177,12 +177,13 @@ def refuse_unmet(verdicts: Sequence[Verdict]) -> None:
     if not verdicts:
         return
     from volbench.analyse.compare.expected_bounds import Answer
+    from volbench.present.tables.expectations_table import expectation_words
 
     answers = [verdict.answer for verdict in verdicts]
     if failed := answers.count(Answer.FAIL):
         raise FindingsError(
             f"{failed} of {counted_noun(len(answers), 'expectation')} failed",
-            hint=_named(verdicts, Answer.FAIL),
+            hint=f"{expectation_words(verdicts)} Whether other load caused it: volbench check DIR",
         )
     if undecided := answers.count(Answer.UNDECIDED):
         raise UndecidedError(

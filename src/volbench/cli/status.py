@@ -180,7 +180,8 @@ def _result(data: CampaignData) -> dict[str, str]:
     failed = {row["run"] for row in rows if row["status"] == RunState.FAILED.value}
     answer = "no valid result" if invalid and finished else "no result"
     if rates:
-        answer = rates[0] + (f", and {len(rates) - 1} more" if len(rates) > 1 else "")
+        low, high = min(rates)[1], max(rates)[1]
+        answer = low if len(rates) == 1 else f"{len(rates)} results, {low} to {high}"
     if failed:
         answer += f"; {counted_noun(len(failed), 'run')} failed"
     if left := _runs_left(data.campaign, read_history(Layout(data.path).journal).states):
@@ -189,8 +190,8 @@ def _result(data: CampaignData) -> dict[str, str]:
     return {"answer": answer, "warnings": str(len(warned))}
 
 
-def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
-    """Yield the median rate of each workload, direction and volume; of unlike repeats, the ends."""
+def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[tuple[float, str]]:
+    """Yield the median rate, and in words, of each workload, direction and volume."""
     from volbench.analyse.frames.design import MIN_REPEAT_RATIO
 
     workloads: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
@@ -204,7 +205,7 @@ def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
                 low, high = min(values), max(values)
                 is_unlike = high >= MIN_REPEAT_RATIO * low
                 rate = f"{show(low)} to {show(high)}" if is_unlike else show(median(values))
-                yield f"{job} {direction}: {rate}{' IOPS' if column == 'iops' else ''}"
+                yield median(values), f"{job} {direction}: {rate}" + " IOPS" * (column == "iops")
                 break
 
 

@@ -65,13 +65,6 @@ def test_many_files_get_one_short_name() -> None:
     assert max(map(len, targets)) < 170
 
 
-def test_one_long_path_stays_whole() -> None:
-    """Volumes of a cluster differ in the end of a path of 150 characters, which no digest shows."""
-    name = f"/var/lib/kubelet/pods/{'x' * 120}/pvc-0d5a1a2b3c4d"
-    (output,) = find_results(result_of("fio-3.33/fsync-latency", directory=name)).results
-    assert volume_of({"w": reported_options(output, output.jobs[0])}).target == name
-
-
 def test_options_are_read_as_fio_reads_them() -> None:
     """Texts of a job file become canonical; what can't be read is named, and nothing fails."""
     text = result_of(

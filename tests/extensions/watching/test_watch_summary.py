@@ -11,7 +11,7 @@ from volbench.extensions.watching.watch_summary import summary_lines
 class Watched:
     """A watch of 20 s: a disk is saturated for three of them, by dd; another has no I/O."""
 
-    seen = 1.0
+    seen, read_iops = 1.0, 0.0
     names = MappingProxyType[str, Any]({})
 
     def frame(self, name: str) -> pd.DataFrame:
@@ -21,11 +21,11 @@ class Watched:
     def _process_rows(self) -> Any:  # noqa: ANN401 - rows
         for t_s in (5.0, 10.0, 15.0, 20.0):
             for process, size in (("dd", 40e6 if t_s == 10 else 0), ("db", 4e6)):
-                bytes_of = {"read_bytes": 9e9, "write_bytes": size * self.seen}
+                read = 5 * 4096 * self.read_iops or 9e9
+                bytes_of = {"read_bytes": read, "write_bytes": size * self.seen}
                 yield {"host": "h", "process": process, "t_s": t_s, "interval_s": 5.0} | bytes_of
 
-    @staticmethod
-    def _rows() -> Any:  # noqa: ANN401 - the same
+    def _rows(self) -> Any:  # noqa: ANN401 - the same
         for device in ("idle", "sdb"):
             for second in range(1, 21):
                 is_full = device == "sdb" and 6 < second <= 10
@@ -38,9 +38,9 @@ class Watched:
                     "t_s": float(second),
                     "interval_s": 1.0,
                     "utc": f"2026-11-29T10:00:{second:02d}.000Z",
-                    "read_iops": 0.0,
+                    "read_iops": self.read_iops,
                     "write_iops": rate,
-                    "read_bw_bytes_per_s": 0.0,
+                    "read_bw_bytes_per_s": 4096 * self.read_iops,
                     "write_bw_bytes_per_s": 4096 * rate,
                     "queue_depth": 31.0 if is_full else 0.2,
                     "active_percent": 89.0 if second == 8 else 100.0 if is_full else 5.0,
@@ -60,4 +60,14 @@ def test_a_summary_says_who_saturated_what_and_when() -> None:
     (unknown := Watched()).seen = 0.01
     assert "wrote 0.9 % of its bytes; who caused" in next(summary_lines(cast("Any", unknown)))
     assert idle == "1 disk had no I/O."
-    assert cpu.startswith("CPU: 14 % busy, 2 % iowait; above 90 % for 1s, longest 10:00:19 to ")
+    assert cpu == "CPU: 14 % busy, 2 % iowait; above 90 % for 1s, longest 10:00:19 to 10:00:20."
+
+
+def test_both_directions_and_all_disks_are_named() -> None:
+    """Reads that kept the disk busy as well, and bytes of processes that are of two disks."""
+    (both := Watched()).read_iops = 2000.0
+    disk, other, _ = summary_lines(cast("Any", both))
+    assert "seen read " in disk
+    assert " of all disks' bytes: db 5" in disk
+    assert " and wrote 89 % of its bytes: dd 81 %" in disk
+    assert other.startswith("idle: 2k reads/s")

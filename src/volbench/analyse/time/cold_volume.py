@@ -90,11 +90,12 @@ def describe(probe: ColdProbe) -> str:
         verdict = "undecided"
     else:
         verdict = "not cold" if probe.pairs >= MIN_COLD_PAIRS else "too few blocks to decide"
+    p_value = "< 1e-16" if probe.p_value < 1e-16 else f"= {probe.p_value:.2g}"
     times = (
         f"first reads of {probe.pairs} sampled blocks took {probe.median_ratio:.3g} times as long"
         f" as second reads (median {format_latency(probe.first_median_s)} against"
         f" {format_latency(probe.second_median_s)}; p99 {probe.p99_ratio:.3g} times; slower for"
-        f" {probe.slower_share * 100:.3g} % of the blocks, p = {probe.p_value:.2g})"
+        f" {probe.slower_share * 100:.3g} % of the blocks, p {p_value})"
     )
     if probe.zero_share is None:
         return f"{verdict}: {times}."

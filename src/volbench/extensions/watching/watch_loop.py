@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from threading import Thread
+from typing import Any
 
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates
 from volbench.engine.campaign.campaign_engine import outcome_of
@@ -294,13 +295,8 @@ class Watch:
         self._show(self.disks, time.monotonic() - self._began_s, self._processes)
 
     def _progress(self, disk: LiveDisk) -> Progress:
-        return Progress(
-            time.monotonic() - self._began_s,
-            read_iops=disk.rates["read_iops"],
-            write_iops=disk.rates["write_iops"],
-            read_bw_bytes_per_s=disk.rates["read_bw_bytes_per_s"],
-            write_bw_bytes_per_s=disk.rates["write_bw_bytes_per_s"],
-        )
+        rates: Any = {name: disk.rates[name] for name in TOTALLED}
+        return Progress(time.monotonic() - self._began_s, **rates)
 
     def _mark(self, text: str, utc_s: float) -> None:
         """Record an event in the logs of all disks, by the clock of their host."""

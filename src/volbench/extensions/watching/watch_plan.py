@@ -125,11 +125,7 @@ def _watched_disks(host: ConnectedHost, targets: Sequence[str]) -> tuple[Watched
 
 
 def plan_watch(
-    hosts: Sequence[WatchedHost],
-    *,
-    name: str,
-    interval_s: float,
-    command: tuple[str, ...],
+    hosts: Sequence[WatchedHost], *, name: str, interval_s: float, command: tuple[str, ...]
 ) -> Archive:
     """Return the plan of a watched campaign."""
     several = len(hosts) > 1

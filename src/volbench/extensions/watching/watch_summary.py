@@ -21,7 +21,8 @@ _SPANS = 3  # of a disk, the longest
 _GAP_S = 2.0  # Longest pause within a span: an interval just below a threshold ends none
 _PROCESSES = 3
 _VERBS = {"read": "read", "write": "wrote"}
-_MIN_KNOWN = 0.5  # Share of the bytes from which processes are named. No verdict depends on it
+# Shares of the bytes from which processes, and the lesser direction, are named; no verdict.
+_MIN_KNOWN, _MIN_SHARE = 0.5, 0.25
 
 
 class _Span(NamedTuple):
@@ -47,14 +48,15 @@ def summary_lines(watched: Dataset) -> Iterator[str]:
     disks = [own[own["run"] == run] for run in busy.index if _moved(own[own["run"] == run]) > 0]
     for rows in disks[:_SHOWN]:
         host = str(rows["host"].iloc[0])
-        place = f"{host}: " if several else ""
-        yield f"{place}{_disk_words(rows, processes[processes['host'] == host])}"
+        of_host = own[own["host"] == host], processes[processes["host"] == host]
+        yield f"{host}: " * several + _disk_words(rows, *of_host)
     if idle := len(busy) - len(disks):
         yield f"{counted_noun(idle, 'disk')} had no I/O."
     if left := len(disks[_SHOWN:]):
         yield f"{counted_noun(left, 'more disk')}, less busy: volbench show --all"
     for name, rows in list(own.groupby("host"))[:_SHOWN]:
-        yield _cpu_words(f"{name}: CPU" if several else "CPU", rows.drop_duplicates("utc"))
+        label = f"{name}: CPU" if several else "CPU"
+        yield _cpu_words(label, rows.drop_duplicates("utc"), any(_saturated(rows)))
 
 
 def _moved(rows: pd.DataFrame) -> float:
@@ -62,7 +64,11 @@ def _moved(rows: pd.DataFrame) -> float:
     return float(((rows["read_iops"] + rows["write_iops"]) * rows["interval_s"]).sum())
 
 
-def _disk_words(rows: pd.DataFrame, processes: pd.DataFrame) -> str:
+def _saturated(rows: pd.DataFrame) -> pd.Series[bool]:
+    return (rows["active_percent"] >= _BUSY_PERCENT) & (rows["queue_depth"] > _QUEUE)
+
+
+def _disk_words(rows: pd.DataFrame, of_host: pd.DataFrame, processes: pd.DataFrame) -> str:
     weights = rows["interval_s"] / rows["interval_s"].sum()
     ways = [
         f"{format_count(float((rows[f'{way}_iops'] * weights).sum()))} {way}s/s "
@@ -78,40 +84,48 @@ def _disk_words(rows: pd.DataFrame, processes: pd.DataFrame) -> str:
         f"peak {format_count(float(total.max()))} IOPS at {_clock(peak_utc)}; "
         f"busy {format_percent(active)} of the time; "
     )
-    mask = (rows["active_percent"] >= _BUSY_PERCENT) & (rows["queue_depth"] > _QUEUE)
+    mask = _saturated(rows)
     spans = _spans(rows, mask)
     if not spans:
-        return f"{words}never saturated{_causes(rows, rows, processes, '')}."
+        return f"{words}never saturated{_causes(of_host, rows, processes, '')}."
     longest = sorted(spans, key=lambda span: span.begin_s - span.end_s)[:_SPANS]
     times = ", ".join(
         f"{_clock(span.begin_utc)} to {_clock(span.end_utc)}" for span in sorted(longest)
     )
     more = f" (the longest of {len(spans)} times)" if len(spans) > _SPANS else ""
     lasted = format_duration(round(float(rows.loc[mask, "interval_s"].sum())))
-    causes = _causes(rows, rows[mask], processes, "meanwhile, ")
+    causes = _causes(of_host, rows[mask], processes, "meanwhile, ")
     return f"{words}saturated for {lasted}: {times}{more}{causes}."
 
 
 def _causes(rows: pd.DataFrame, busy: pd.DataFrame, processes: pd.DataFrame, when: str) -> str:
-    """Return who moved the bytes of a disk in the direction that kept it busy, where it was."""
-    way = max(_VERBS, key=lambda way: float(busy[f"{way}_bw_bytes_per_s"].sum()))
+    """Return who moved the bytes of a disk in the directions that kept it busy, where they were."""
+    sizes = {way: float(busy[f"{way}_bw_bytes_per_s"].sum()) for way in _VERBS}
+    ways = [way for way, size in sizes.items() if size and size >= _MIN_SHARE * max(sizes.values())]
     looks, seen = processes["t_s"].isin([]), rows["t_s"].isin([])
     for end_s, interval_s in {*zip(processes["t_s"], processes["interval_s"], strict=True)}:
         if busy["t_s"].between(end_s - interval_s, end_s, inclusive="right").any():
             looks |= processes["t_s"] == end_s
             seen |= rows["t_s"].between(end_s - interval_s, end_s, inclusive="right")
-    moved = processes[looks].groupby("process")[f"{way}_bytes"].sum()
-    disk = float((rows[f"{way}_bw_bytes_per_s"] * rows["interval_s"])[seen].sum())
+    parts = [_share_words(rows[seen], processes[looks], way) for way in ways]
+    said = " and ".join(filter(None, parts))
+    return f"; {when}processes that were seen {said}" if said else ""
+
+
+def _share_words(rows: pd.DataFrame, processes: pd.DataFrame, way: str) -> str:
+    """Return the share of processes, which have no disk, in the bytes of all disks."""
+    moved = processes.groupby("process")[f"{way}_bytes"].sum()
+    disk = float((rows[f"{way}_bw_bytes_per_s"] * rows["interval_s"]).sum())
     if not disk:
         return ""
     most = moved[moved > 0].nlargest(_PROCESSES)
     names = ", ".join(f"{name} {format_percent(size / disk)}" for name, size in most.items())
     whose = f": {names}" if moved.sum() >= _MIN_KNOWN * disk else "; who caused the rest is unknown"
-    share = format_percent(moved.sum() / disk)
-    return f"; {when}processes that were seen {_VERBS[way]} {share} of its bytes{whose}"
+    of = "all disks' bytes" if len({*rows[rows[f"{way}_iops"] > 0]["run"]}) > 1 else "its bytes"
+    return f"{_VERBS[way]} {format_percent(moved.sum() / disk)} of {of}{whose}"
 
 
-def _cpu_words(name: str, rows: pd.DataFrame) -> str:
+def _cpu_words(name: str, rows: pd.DataFrame, is_disk_full: bool) -> str:  # noqa: FBT001 - of one caller
     busy, waiting = rows["cpu_busy_percent"], rows["iowait_percent"]
     means = [format_percent(float(each.mean()) / 100) for each in (busy, waiting)]
     words = f"{name}: {means[0]} busy, {means[1]} iowait"
@@ -122,7 +136,8 @@ def _cpu_words(name: str, rows: pd.DataFrame) -> str:
     lasted = format_duration(round(float(rows.loc[busy >= _CPU_PERCENT, "interval_s"].sum())))
     return (
         f"{words}; above {_CPU_PERCENT:g} % for {lasted}, longest {_clock(longest.begin_utc)} to "
-        f"{_clock(longest.end_utc)}: rates may be those of the CPUs, not of the disks."
+        f"{_clock(longest.end_utc)}"
+        f"{'' if is_disk_full else ': rates may be those of the CPUs, not of the disks'}."
     )
 
 

@@ -166,16 +166,9 @@ def _carry_out(
         record_files(journal, layout, [layout.campaign])
         click.echo(words, err=True)
         table = LiveTable(sys.stderr)
-        watch = Watch(
-            layout,
-            campaign,
-            hosts,
-            show=table,
-            say=table.say,
-            listeners=listeners,
-            stop=stop,
-        )
-        watch.run(journal, for_s)
+        Watch(
+            layout, campaign, hosts, show=table, say=table.say, listeners=listeners, stop=stop
+        ).run(journal, for_s)
 
 
 def _show(layout: Layout, table_output: TableOutput) -> None:

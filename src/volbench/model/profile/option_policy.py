@@ -232,7 +232,8 @@ def unknown_option(table: OptionTable, name: str, more: Iterable[str] = ()) -> I
     near = did_you_mean(name, names, "see `fio --cmdhelp=all`", alike=_MISSPELT)
     release = table.releases.get(name)
     hint = f"fio has it from {release} on" if release else near
-    return InputError(f"fio {table.fio_version} has no option {name!r}", hint=hint)
+    version = "" if table.source == "shipped" else f" {table.fio_version}"  # no fio to name
+    return InputError(f"fio{version} has no option {name!r}", hint=hint)
 
 
 def _reach(option: Option) -> str:
@@ -431,8 +432,8 @@ def doubtful(options: Mapping[str, str], *, own: Container[str]) -> Iterator[str
     yield from _doubtful_rate(options)
     yield from _doubtful_time(options)
     yield from _without_effect(options, own)
-    is_buffered = options.get("direct", "0") == "0" and options.get("buffered") != "0"
-    if options.get("invalidate") == "0" and is_buffered:
+    is_direct = options.get("direct", "0") != "0" or options.get("buffered") == "0"
+    if options.get("invalidate") == "0" and not is_direct and options.get("ioengine") != "nbd":
         yield "invalidate: 0 keeps the page cache, so reads may not reach the volume"
     for name in _OF_LATENCIES:
         if _is_on(options, name):

@@ -168,7 +168,10 @@ def _read_axis(reader: OptionReader, key: str, items: list[object], axes: Axes) 
         try:
             name, canonical = reader.read(key, item)
         except InputError as error:
-            yield input_fault(error, at=(key, index))
+            is_unknown = reader.table.find(key) is None  # whatever its value
+            yield input_fault(error, at=(key,) if is_unknown else (key, index), on_key=is_unknown)
+            if is_unknown:
+                return
             continue
         if canonical is None:
             yield Fault("has no value", "write one, or remove it", (key, index))

@@ -19,7 +19,7 @@ from volbench.units import (
     format_rate,
 )
 
-_NOTE = "Means while fio did I/O."
+_NOTE = "Means over the measured time."
 _SHORT = (
     "Runs shorter than a device sample have no rates: --set device_sample=100ms samples more often."
 )

@@ -72,8 +72,7 @@ def _steadiness(dataset: Results, rows: Sequence[Row]) -> Iterator[str]:
     if set(states) <= {State.TOO_SHORT.value, _NOT_JUDGED} and not steady:
         yield "Too short to say whether it is steady: use a longer --runtime."
     else:
-        count = counted_noun(len(runs), "run")
-        yield f"Steady: {steady} of {count}{f' ({others})' if others else ''}."
+        yield f"Steady: {steady} of {counted_noun(len(runs), 'run')}{others and f' ({others})'}."
 
 
 def closing(
@@ -89,8 +88,8 @@ def closing(
     if not kinds:
         is_short = bool(verdicts) and {row["verdict"] for row in verdicts} == {State.TOO_SHORT}
         unknown = ["whether a rate lasts (use a longer runtime)"] * is_short
-        if max(design_of(rows).repeats, default=2) == 1:
-            unknown.append("how much results vary (use --repeat 3)")
+        is_single = max(design_of(rows).repeats, default=2) == 1
+        unknown += ["how much results vary (use --repeat 3)"] * is_single
         words = f" Not known from these runs: {' and '.join(unknown)}." if unknown else ""
         return [f"No warnings.{words}", f"Next: volbench report {quoted(folder)}"]
     (is_invalid, rule), first = max(
