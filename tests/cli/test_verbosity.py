@@ -54,13 +54,6 @@ def test_prompts_are_shown_in_quiet_mode(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == "sure?\n"
 
 
-def test_verbs_and_chart_names_are_accepted_in_capitals(results: Path, volbench: Volbench) -> None:
-    """Capitals are as good, in groups too."""
-    assert volbench("IMPORT", results, "-o", "one").returncode == 0
-    assert volbench("Profile", "LIST").returncode == 0
-    assert volbench("plot", "HISTOGRAM", "one", "-o", "x.svg").returncode == 0
-
-
 def test_progress_is_for_terminals(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,7 +65,8 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     sentences, tables = _special(dataset)
     sentences += [*course_sentences(trends)] if trends else []
     sentences += [plot.description for plot in plots if plot.name in _LEADS] + dataset.sentences
-    named = subject(design, invalid=invalid) if valid else ", ".join(dataset.names)
+    shown = design_of(valid or results)
+    named = subject(shown, invalid=invalid * bool(valid)) if results else ", ".join(dataset.names)
     said = [] if dataset.verdict else answer(design, invalid=invalid)
     own = [*missing_clients(dataset), *sentences, *(said[1:] if valid and not title else said)]
     own += reservations(dataset, valid)
@@ -76,7 +77,7 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     cells = [*(replace(table, title="") for table in every[:1]), *every[1:]]
     are_cells = bool(results) and not tables
     return ReportContent(
-        title=title or ", ".join(filter(None, [named, days_of(design)])),
+        title=title or ", ".join(filter(None, [named, days_of(shown)])),
         constants=constants_line(design, [*dataset.names], _machine(dataset)),
         answer=own or [without_numbers(dataset.rows("summary"))],
         quality=quality_of(

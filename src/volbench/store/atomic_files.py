@@ -29,10 +29,10 @@ _NAME_CHARACTERS = 50
 _READER_POLL_S = 0.1
 """Shorter than a user notices; a pipe without a reader cannot be opened without blocking."""
 
-# Results, logs and job files of fio, except job files that volbench wrote
+# Results, logs and job files of fio, except job files that volbench wrote, and pages that quote one
 _OF_FIO = re.compile(
     rb'"fio version"|^\d+;fio-\d|^fio-\d[\w.-]*\s*$|\A\d+, *\d+, *[0-2],'
-    rb"|\A(?!# volbench )(?s:.*^)\[[\w .-]+\]\s*$",
+    rb"|\A(?!# volbench |\s*<)(?s:.*^)\[[\w .-]+\]\s*$",
     re.MULTILINE,
 )
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -27,7 +27,9 @@ def report(*arguments: str | Path) -> Result:
 
 
 @pytest.mark.slow
-def test_campaigns_are_compared_on_one_page(tmp_path: Path) -> None:
+def test_campaigns_are_compared_on_one_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Title, answer and matrix name both; the environment of each is folded."""
     for name in ("first", "second"):
         make_campaign(tmp_path / name, name=name, size=TINY)
@@ -39,6 +41,9 @@ def test_campaigns_are_compared_on_one_page(tmp_path: Path) -> None:
     assert title.startswith("first and second: ")
     assert {"workload", "first", "second"} <= set(page.text("th"))
     assert {"Campaign first", "Campaign second"} <= set(page.text("h2"))
+    monkeypatch.setattr("volbench.api.report_content.valid_results", lambda *_: ([], "2 invalid"))
+    assert report(tmp_path, "--output", tmp_path / "page.html").exit_code == 0
+    assert parsed((tmp_path / "page.html").read_text()).text("h1")[0].startswith(title[:16])
 
 
 def test_several_campaigns_need_an_output(results: Path) -> None:
