@@ -39,6 +39,9 @@ def test_the_rest_is_done_and_failed_runs_only_when_requested(
     stopped: Path, scratch: Path, volbench: Volbench
 ) -> None:
     """Resume does what was not started, and leaves a failure alone unless told."""
+    scratch.rmdir()
+    assert f"create the folder: mkdir -p {scratch}" in volbench("resume", stopped).stderr
+    scratch.mkdir()
     done = volbench("resume", stopped)
     assert done.returncode == 9
     assert "1 of 2 runs failed" in done.stderr

@@ -205,7 +205,8 @@ def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[tuple[float,
                 low, high = min(values), max(values)
                 is_unlike = high >= MIN_REPEAT_RATIO * low
                 rate = f"{show(low)} to {show(high)}" if is_unlike else show(median(values))
-                yield median(values), f"{job} {direction}: {rate}" + " IOPS" * (column == "iops")
+                unit = " IOPS" if column == "iops" else ""
+                yield median(values), f"{job} {direction}: {rate}{unit}"
                 break
 
 

@@ -14,7 +14,7 @@ from threading import RLock
 from typing import Protocol
 
 from volbench.engine.hosts.described_volumes import describe_files, identities_of
-from volbench.errors import RefusedError, VolbenchError
+from volbench.errors import RefusedError, VolbenchError, quoted
 from volbench.execute.agent.files import FileStat, NamedFile, make_private_folder, remove_exactly
 from volbench.execute.agent.processes import lifetime
 from volbench.execute.agent.run_command import run
@@ -219,7 +219,9 @@ class Scratch:
         except OperationError as error:
             raise RefusedError(
                 f"{target}/{name} cannot be created{_on_host(self._executor)}: {error.reason}",
-                hint="check permissions and free space",
+                hint=f"mount the volume there, or create the folder: mkdir -p {quoted(target)}"
+                if "No such file" in error.reason
+                else "check permissions and free space",
             ) from error
         if volume.stat and self._is_own_machine:
             self._inodes[target] = volume.stat.inode
