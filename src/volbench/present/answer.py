@@ -153,8 +153,8 @@ def _noise(design: Design) -> Iterator[str]:
     uneven = [result.uneven for result in cell_results(design)]
     if uneven[1:] and any(uneven):
         yield (
-            f"Repeats of {sum(map(bool, uneven))} of {len(uneven)} workloads differ by a factor of"
-            f" up to {max(uneven):.2g}: look at them over time before you use a median."
+            f"Repeats differ by up to {max(uneven):.2g} times in {sum(map(bool, uneven)):,} of"
+            f" {len(uneven):,} results: look at them over time before you use a median."
         )
 
 

@@ -458,12 +458,12 @@ def _of_many(of_candidate: Mapping[str, Sequence[Compared]], against: str) -> st
     middle: dict[str, float] = {}
     for name, rows in of_candidate.items():
         found = {row.verdict for row in rows} & {Verdict.FASTER, Verdict.SLOWER}
-        sides[" and ".join(sorted(found)) or "not clearly different"] += 1
+        sides[" and ".join(sorted(found)) or "without a clear difference"] += 1
         middle[name] = median(row.ratio for row in rows)
     ends = sorted(middle, key=middle.__getitem__)[:: len(middle) - 1]
     words = " to ".join(f"{change_text(middle[name])} ({name})" for name in ends)
     counts = ", ".join(f"{count} {side}" for side, count in sides.most_common())
-    return f"{len(middle)} against {against}: {counts}; at the median from {words}."
+    return f"{len(middle)} candidates against {against}: {counts}. Medians: {words}."
 
 
 def _said_once(rows: Sequence[Compared]) -> list[str]:

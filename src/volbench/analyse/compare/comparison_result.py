@@ -275,6 +275,7 @@ def change_text(ratio: float) -> str:
 
 def untested_words(change: str, shortage: str) -> str:
     """Return a change without an interval: ``looks 18 % faster, not tested: 2 repeats``."""
+    change = "equal" if change == "0 %" else change
     return f"{f'looks {change}, ' if change else ''}{Verdict.TOO_FEW.value}: {shortage}"
 
 
