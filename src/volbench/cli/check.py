@@ -18,7 +18,7 @@ from volbench.errors import ArchiveError, FindingsError, InputError, UndecidedEr
 from volbench.units import counted_noun
 
 if TYPE_CHECKING:
-    from volbench.analyse.compare.expected_bounds import Answer, Verdict
+    from volbench.analyse.compare.expected_bounds import Verdict
     from volbench.ingest.run_files import Difference, Verification
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
@@ -186,16 +186,12 @@ def refuse_unmet(verdicts: Sequence[Verdict]) -> None:
             hint=f"{expectation_words(verdicts)} Whether other load caused it: volbench check DIR",
         )
     if undecided := answers.count(Answer.UNDECIDED):
+        first = verdicts[answers.index(Answer.UNDECIDED)]
         raise UndecidedError(
             f"{undecided} of {counted_noun(len(answers), 'expectation')}"
             f" {'is' if undecided == 1 else 'are'} undecided",
-            hint=_named(verdicts, Answer.UNDECIDED),
+            hint=": ".join(filter(None, [first.expectation.text, first.reason])),
         )
-
-
-def _named(verdicts: Sequence[Verdict], answer: Answer) -> str:
-    first = next(verdict for verdict in verdicts if verdict.answer is answer)
-    return ": ".join(filter(None, [first.expectation.text, first.reason]))
 
 
 def _known_rules(names: Sequence[str]) -> Collection[str]:

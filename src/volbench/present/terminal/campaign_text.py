@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from volbench.analyse.frames.workload_words import first_names
 from volbench.model.campaign.planned_run import Campaign, SourceFile
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import FILL_BYTES_PER_S, Estimate
@@ -86,10 +87,7 @@ def sources(campaign: Campaign) -> str:
     """Return a sentence that names the files; "" for a campaign that volbench ran itself."""
     results, logs = _files(campaign)
     names = results or logs
-    if not names:
-        return ""
-    rest = f" and {len(names) - NAMED_FILES} more" if len(names) > NAMED_FILES else ""
-    return f"Files: {', '.join(names[:NAMED_FILES])}{rest}."
+    return f"Files: {first_names(names, NAMED_FILES)}." if names else ""
 
 
 def _files(campaign: Campaign) -> tuple[list[str], list[str]]:
