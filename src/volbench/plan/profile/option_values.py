@@ -168,10 +168,9 @@ def _read_axis(reader: OptionReader, key: str, items: list[object], axes: Axes) 
         try:
             name, canonical = reader.read(key, item)
         except InputError as error:
-            is_unknown = reader.table.find(key) is None  # whatever its value
-            yield input_fault(error, at=(key,) if is_unknown else (key, index), on_key=is_unknown)
-            if is_unknown:
-                return
+            yield input_fault(error, at=(key, index))
+            if reader.table.find(key) is None:  # said once, whatever its values
+                break
             continue
         if canonical is None:
             yield Fault("has no value", "write one, or remove it", (key, index))
