@@ -105,12 +105,6 @@ def test_a_chart_is_a_picture_a_file_and_numbers(folder: Path, tmp_path: Path) -
         chart.save(tmp_path / "x.xls")
 
 
-def test_a_condition_chooses_the_runs_of_a_chart(folder: Path) -> None:
-    """Rows of other runs are left out, as by the condition of a dataset."""
-    campaign = volbench.open_campaign(folder)
-    assert set(campaign.plot("iops", where="direction==read").numbers["direction"]) == {"read"}
-
-
 def test_a_dataset_charts_all_campaigns(folder: Path, tmp_path: Path) -> None:
     """A chart of several campaigns has the results of each, and the findings are those of all."""
     half_finished(tmp_path / "other")
