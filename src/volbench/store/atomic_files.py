@@ -109,7 +109,7 @@ def _refuse_raw(path: Path) -> None:
     """Refuse to replace what cannot be derived again: files of campaigns, and of fio."""
     refuse_foreign_links(path)
     real = Path(os.path.realpath(path))
-    campaigns = (each for each in real.parents if Layout(each).campaign.exists())
+    campaigns = (each for each in real.parents if os.access(Layout(each).campaign, os.F_OK))
     root = next((each for each in campaigns if real.relative_to(each).parts[0] in RAW), None)
     reason = f"the campaign in {root} needs it" if root else ""
     if not reason and real.is_file():

@@ -95,13 +95,10 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
     columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
     _require_known(frame_name, set().union(*rows), [column.name for column in columns])
     for name in (column.name for column in columns if column.dtype == "time"):
-        rows = [{**row, name: _moment(row.get(name))} for row in rows]
+        texts = [row.get(name) for row in rows]
+        times = [datetime.fromisoformat(str(text)) if text else None for text in texts]
+        rows = [{**row, name: at} for row, at in zip(rows, times, strict=True)]
     return pa.Table.from_pylist(cast("list[dict[str, object]]", rows), schema=schema_of(columns))
-
-
-def _moment(utc: object) -> datetime | None:
-    """Return the instant of a text in ISO 8601; None for none."""
-    return datetime.fromisoformat(str(utc)) if utc else None
 
 
 def _require_known(frame_name: str, names: set[str], known: Sequence[str]) -> None:

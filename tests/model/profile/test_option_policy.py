@@ -68,7 +68,7 @@ def test_engines_that_write_outside_the_volume_need_consent(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["/etc/passwd", "../x", "a/b", "", "a:", "a:/b", "..", ".", "-", "a\\", "/dev/sda"]
+    "name", ["/etc/passwd", "../x", "a/b", "", "a:", "a:/b", "..", ".", "-", "a\\", "f:f"]
 )
 def test_file_names_stay_inside_the_volume(name: str) -> None:
     """A profile names files, never places."""

@@ -115,7 +115,7 @@ def test_files_are_laid_out_at_a_rate() -> None:
     assert written.total_s == pytest.approx(120 + CAMPAIGN_S + 2 * START_S)
     limited = estimate(planned(f"{read}, limits: {{bandwidth: 10MB/s}}"))
     assert limited.total_s == pytest.approx(GIB / 1e7 + 60 + CAMPAIGN_S + START_S)
-    assert limited.fill_s == 0
+    assert (limited.fill_s, limited.lays_out, written.lays_out) == (0, True, False)
 
 
 def test_large_blocks_fill_a_volume_at_a_rate() -> None:

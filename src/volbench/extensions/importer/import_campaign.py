@@ -373,7 +373,8 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
     ]
     remarks += [
         Problem(
-            f"--labels can split this name in other ways; it is read as {_labels_text(draft)}",
+            "--labels can split this name in other ways; it is read as "
+            + ", ".join(f"{name}={value}" for name, value in draft.labels.items()),
             draft.file.source.shown,
         )
         for draft in drafts
@@ -400,10 +401,6 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
         ):
             remarks.append(Problem(_LOGS_ALONE if draft.read_as else _OPTIONS_NOT_REPORTED, path))
     return list(dict.fromkeys(remarks))
-
-
-def _labels_text(draft: Draft) -> str:
-    return ", ".join(f"{name}={value}" for name, value in draft.labels.items())
 
 
 def _write_campaign(

@@ -93,7 +93,10 @@ def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
             if spec.source is VolumeSource.CLAIM:  # without an owner it is kept
                 owner = "" if spec.keep else owner_uid
                 made = _owned(spec, "PersistentVolumeClaim", (index, claim), owner)
-                manifests.append(made | {"spec": _claim_spec(spec, index)})
+                modes = {"volumeMode": spec.volume_mode, "accessModes": [spec.access_mode]}
+                content = claim_spec(spec.size, spec.volumes[index], **modes)
+                content |= {"dataSource": spec.data_source} if spec.data_source else {}
+                manifests.append(made | {"spec": content})
         manifests += [_pod(spec, index, name, owner_uid) for name in names]
     return manifests
 
@@ -223,12 +226,6 @@ def campaign_selector(campaign: str) -> str:
 def _workload_name(spec: ClusterSpec, index: int) -> str:
     """Return what the names of the pods and claims of one storage class begin with."""
     return f"{spec.campaign}-{index}"
-
-
-def _claim_spec(spec: ClusterSpec, index: int) -> Manifest:
-    modes = {"volumeMode": spec.volume_mode, "accessModes": [spec.access_mode]}
-    content = claim_spec(spec.size, spec.volumes[index], **modes)
-    return content | ({"dataSource": spec.data_source} if spec.data_source else {})
 
 
 def claim_spec(size: str, storage_class: str, **more: object) -> Manifest:

@@ -142,7 +142,9 @@ class _Wait:
             if host in self.ready:
                 continue
             pod = pods.get(name)
-            pending = why_pending(pod, _about(events, name, claim))
+            names = dict.fromkeys((name, claim))
+            about = (event for each in names for event in events.get(each, ()))
+            pending = why_pending(pod, sorted(about, key=_last_seen))
             if pod is None:
                 pending = Pending("it was deleted", is_final=True)
             elif pending is None:
@@ -203,12 +205,6 @@ def _events(cluster: Cluster) -> dict[str, list[Manifest]]:
         if not _is_conflict(event):
             about[event["involvedObject"].get("name", "")].append(event)  # some are about no object
     return about
-
-
-def _about(events: Mapping[str, list[Manifest]], pod: str, claim: str) -> list[Manifest]:
-    """Return the events about a pod and its claim, oldest first."""
-    names = dict.fromkeys((pod, claim))
-    return sorted((event for name in names for event in events.get(name, ())), key=_last_seen)
 
 
 def _is_conflict(event: Manifest) -> bool:

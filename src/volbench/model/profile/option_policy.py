@@ -261,11 +261,11 @@ def _value_reach(table: OptionTable, option: Option, value: str) -> str:
 
 
 def _check_file_names(_name: str, value: str, _table: OptionTable) -> None:
-    for part in value.split(":"):
-        if part in {"", ".", "..", "-"} or "/" in part or "\\" in part:
+    for part in (names := value.split(":")):
+        if part in {"", ".", "..", "-"} or {"/", "\\"} & {*part} or names.count(part) > 1:
             raise InputError(
                 f"filename {value!r} is not a plain file name inside the volume",
-                hint="leave it out, or write a bare file name: --on PATH names the volume",
+                hint="leave it out, or write bare file names, each once: --on PATH is the volume",
             )
 
 

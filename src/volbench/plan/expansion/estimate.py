@@ -74,6 +74,7 @@ class Estimate:
     min_s: float | None = None
     min_bytes: int | None = None  # bytes written in that case
     bounded_bytes: int = 0  # maximum bytes written by runs limited by size or declared limits
+    lays_out: bool = False  # whether runs write nothing but files that they read and miss
     unbounded: int = 0  # runs that write as much as possible in their time
     untimed: int = 0  # runs not included in the durations
     # maximum writes to the most written device, in multiples of its capacity; 0 where no device is
@@ -111,6 +112,7 @@ def estimate(campaign: Campaign) -> Estimate:
         min_s=_total_s(needed, lambda run: _min_s(run, layouts), before_s=0.0),
         min_bytes=_total_bytes(needed),
         bounded_bytes=sum(count or 0 for count in written),
+        lays_out=not any(_moved_bytes(run) != 0 for run in runs),
         unbounded=written.count(None),
         untimed=sum(_own_s(run) is None for run in runs),
         times_capacity=_times_capacity(runs),

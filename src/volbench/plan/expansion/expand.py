@@ -74,7 +74,9 @@ def check_sizes(runs: tuple[Run, ...]) -> None:
     Named files that are only read may exist: the guard sees whether they do.
     """
     for run in runs:
-        if run.volume.kind is not VolumeKind.DIRECTORY or _may_read_files_there(run):
+        sections = map(run.effective, run.sections)
+        may_exist = all("filename" in each and not changing_option(each) for each in sections)
+        if run.volume.kind is not VolumeKind.DIRECTORY or may_exist:
             continue
         if has_none := missing_size(run):
             raise InputError(
@@ -82,11 +84,6 @@ def check_sizes(runs: tuple[Run, ...]) -> None:
                 hint="write size: 1g, or --set size=1g; a device, or a file that is the volume "
                 "(--on FILE), has a size of its own",
             )
-
-
-def _may_read_files_there(run: Run) -> bool:
-    sections = map(run.effective, run.sections)
-    return all("filename" in each and not changing_option(each) for each in sections)
 
 
 def missing_size(run: Run) -> str:

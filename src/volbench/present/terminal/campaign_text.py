@@ -60,7 +60,7 @@ def _written(estimate: Estimate) -> str:
         return "limited only by time"
     if most == 0:
         return "none"
-    text = f"at most {format_capacity(estimate.bounded_bytes)}"
+    text = f"at most {format_capacity(estimate.bounded_bytes)}{' of new files' * estimate.lays_out}"
     if most is not None and least is not None and least < most:
         text += f", or {format_capacity(least)} if everything is steady at once"
     if estimate.times_capacity >= 1:
