@@ -83,14 +83,10 @@ def test_the_repr_of_a_dataset_describes_its_contents(results: Path) -> None:
     )
 
 
-def test_a_folder_without_campaigns_is_reported(tmp_path: Path) -> None:
-    """An empty folder is an error that names it."""
+def test_a_folder_without_campaigns_and_a_list_of_paths_are_refused(tmp_path: Path) -> None:
+    """An empty folder is named; paths are arguments of their own, and the hint says so."""
     with pytest.raises(InputError, match="no campaign in"):
         volbench.open_campaigns(tmp_path)
-
-
-def test_a_list_of_paths_is_refused() -> None:
-    """Paths are arguments of their own; the hint says so."""
     with pytest.raises(InputError, match=r"\['a'\] is not a path") as refused:
         volbench.open_campaigns(["a"])  # type: ignore[arg-type]  # a mistake
     assert refused.value.hint == 'pass paths one by one: open_campaigns("a", "b")'

@@ -142,3 +142,15 @@ def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:
     assert heading.split("  ")[-1].strip() == "not started"
     assert row.split()[-1] == "1"
     assert '"planned": 1' in call("status", layout.root, "--json").stdout
+
+
+def test_status_follows_a_campaign_without_a_log(tmp_path: Path) -> None:
+    """A watch writes none; what is left when it ends is said."""
+    layout = half_finished(tmp_path / "c")
+    with (
+        mock.patch("volbench.store.archive.is_held", return_value=True),
+        mock.patch("volbench.api.live_rates.is_held", return_value=False),
+    ):
+        done = call("status", layout.root, "--follow")
+    assert done.returncode == 9
+    assert "1 of 2 runs not finished" in done.stderr

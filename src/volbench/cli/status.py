@@ -314,7 +314,8 @@ def _print_log(layout: Layout, plan: Campaign) -> None:
     from volbench.api.live_rates import events_of
     from volbench.present.terminal.listeners import bars_for
 
-    with layout.controller_log.open("rb") as log, bars_for(sys.stderr) as bars:
+    path = layout.controller_log if layout.controller_log.exists() else Path(os.devnull)  # a watch
+    with path.open("rb") as log, bars_for(sys.stderr) as bars:
         log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
         if log.tell():
             log.readline()

@@ -160,20 +160,8 @@ def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path)
 def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
     """Counters of its disk are served until it ends."""
     port = free_port()
-    process = subprocess.Popen(
-        [
-            *COMMAND,
-            "watch",
-            "--on",
-            loop,
-            "--every",
-            "200ms",
-            "-o",
-            tmp_path / "w",
-            "--metrics",
-            str(port),
-        ]
-    )
+    options = ("--every", "200ms", "-o", tmp_path / "w", "--metrics", str(port))
+    process = subprocess.Popen([*COMMAND, "watch", "--on", loop, *options])
 
     def is_served() -> bool:
         try:

@@ -17,7 +17,7 @@ from volbench.analyse.significance import needed_samples, student_quantile
 from volbench.model.frames.columns import PERCENTILES
 from volbench.model.frames.expectation import FLAGS, SYNC, Expectation
 from volbench.model.profile.expect_setting import Expect, expectations_in
-from volbench.units import counted_noun
+from volbench.units import counted_noun, folded_names
 
 # Beyond so many repeats of a run nobody waits for an answer. Noticed by:
 # tests/analyse/compare/test_expected_bounds.py::test_an_undecided_result_names_the_repeats_needed
@@ -86,7 +86,8 @@ def verdicts_of(
         for (label, direction), repeats in rows.groupby(["_label", "direction"], sort=False):
             unfinished = sum(lost.get(str(job), 0) for job in repeats["job"].unique())
             reasons = [f"{counted_noun(unfinished, 'run')} did not finish"] if unfinished else []
-            reasons += [f"{host} was left out" for host in results.left_out(repeats)]
+            if absent := results.left_out(repeats):
+                reasons.append(f"{folded_names(absent)} {'were' if absent[1:] else 'was'} left out")
             name = str(label), str(direction)
             yield _verdict(expectation, name, repeats, "; ".join(reasons))
 

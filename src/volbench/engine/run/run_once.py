@@ -34,7 +34,7 @@ from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import total_rates
 from volbench.fio.results.validation import problems_of
 from volbench.ingest.run_files import STATUS_FORMAT, read_facts
-from volbench.model.campaign.event import Listener
+from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.results.result import RunOutput
 from volbench.store.atomic_files import read_text, write_atomic
@@ -352,6 +352,7 @@ class _Execution:
         attempt, gate, directory = self._attempt, self._attempt.gate, self._attempt.directory
         start = None if gate is None else gate.record()
         if gate is not None and not directory.is_here:
+            attempt.listener(RunProgress(attempt.run, Progress(watched.elapsed_s, None, "ended")))
             gate.wait_until_quiet(attempt.stop)
         directory.fetch()
         scrub(directory.folder.path, attempt.run)

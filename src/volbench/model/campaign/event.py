@@ -14,7 +14,7 @@ class Progress:
 
     elapsed_s: float  # time since the process started
     total_s: float | None = None  # expected duration; None when limited by size, not time
-    # ``paused`` before its start, ``layout``, ``waiting`` for other clients, ``ramp`` or ``run``
+    # ``paused`` before it starts, ``layout``, ``waiting`` for others, ``ramp``, ``run``, ``ended``
     state: str = "run"
     read_iops: float | None = None  # None before the first report; 0 when no read completes
     write_iops: float | None = None

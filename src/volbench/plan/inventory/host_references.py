@@ -123,19 +123,18 @@ def check_duplicates(draft: InventoryDraft, hosts: Mapping[str, Host]) -> None:
     address, port and route is one machine, which would compete with itself. Two names of one
     machine are noticed when its hosts are surveyed.
     """
-    seen: dict[tuple[str, int, tuple[str, ...]], str] = {}
+    seen: dict[object, str] = {}  # routes, and addresses that several names of a range have
     for name, host in hosts.items():
         port = host.port or _SSHD_PORT
         jump = () if host.is_local else host.jump or ()
         first = seen.setdefault((_without_port(host.address), port, jump), name)
-        if first == name:
+        node = draft.hosts[name].own.get("address") or draft.hosts[name].at
+        if first == name or seen.setdefault(id(node), name) != name:
             continue
         where = f"{host.address} port {host.port or _SSHD_PORT}" if host.address else "this machine"
-        draft.complain(
-            draft.hosts[name].own.get("address") or draft.hosts[name].at,
-            f"{name} and {first} are the same machine: both are {where}",
-            hint="keep one of them; a machine cannot be measured twice in parallel",
-        )
+        hint = "keep one of them; a machine cannot be measured twice in parallel"
+        words = f"{name} and {first} are the same machine: both are {where}"
+        draft.complain(node, words, hint=hint)
 
 
 def _without_port(address: str) -> str:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
-
 _MAX_STDERR_LINES = 50  # Of a run, in the log of its host
 
 Line = tuple[str, str]  # A host, and a text about it

@@ -118,14 +118,15 @@ def _campaign_words(tally: Tally) -> Text:
         text.append(f", {tally.failed} failed", style="bold red")
     left_s = tally.left_s()
     most = "at most " if tally.is_most and left_s is not None else ""
-    text.append(f", {most}{_known(left_s, format_duration)} left")
-    return text
+    return text.append(f", {most}{_known(left_s, format_duration)} left")
 
 
 def _rates(seen: Active, *, alone: bool) -> Text:
     """Return state, rates and latency of a run; a dash means unknown."""
     progress = seen.progress
     parts = [_STATE_WORDS.get(progress.state, progress.state)]
+    if progress.silent_s >= SILENT_S:
+        parts = [f"silent for {format_duration(int(progress.silent_s))}, before:"]
     directions = (
         ("read", progress.read_iops, progress.read_bw_bytes_per_s),
         ("write", progress.write_iops, progress.write_bw_bytes_per_s),
