@@ -18,7 +18,6 @@ from volbench.execute.agent import files
 from volbench.execute.agent.facts import clock
 from volbench.execute.agent.files import (
     FolderPart,
-    PrivateFolder,
     make_private_folder,
     read_files,
     real_path,
@@ -238,14 +237,6 @@ def test_malformed_answers_are_refused(operation: Callable[..., object], answer:
     """Each is validated where it enters, by the type that its operation returns."""
     with pytest.raises(TransportError, match=f"here answers {operation.__name__} with"):
         checked_answer(operation, answer, host="here")
-
-
-def test_answers_have_the_type_of_their_operation() -> None:
-    """Lists of JSON become the NamedTuples that the agent returned."""
-    assert checked_answer(read_files, [None, "x"], host="here") == [None, "x"]
-    folder = checked_answer(make_private_folder, ["/x", [1, 2, 3, 4]], host="here")
-    assert folder == PrivateFolder("/x", (1, 2, 3, 4))
-    assert isinstance(folder, PrivateFolder)
 
 
 def test_a_slow_request_does_not_block_others(channel: WatchedChannel, tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 import os
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
 from tests.execute.host_files import stat_of
 from tests.waiting import has_ended, until
 from volbench.errors import TransportError
-from volbench.execute.agent.files import NamedFile, remove_exactly
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import OperationError, Process
 
@@ -81,16 +79,3 @@ def test_a_path_that_cannot_be_examined_is_an_error(tmp_path: Path) -> None:
     loop.symlink_to(loop)
     with pytest.raises(OperationError, match="cannot be examined: Too many levels"):
         stat_of(EXECUTOR, str(loop))
-
-
-def test_a_path_that_cannot_be_removed_is_an_error(tmp_path: Path) -> None:
-    """A file in a folder that takes no changes stays, and is named."""
-    (tmp_path / "file").write_text("")
-    status = stat_of(EXECUTOR, str(tmp_path / "file"))
-    assert status is not None
-    with (
-        mock.patch("os.unlink", side_effect=PermissionError(13, "Permission denied")),
-        pytest.raises(OperationError, match="Permission denied"),
-    ):
-        EXECUTOR.ask(remove_exactly, [NamedFile(str(tmp_path / "file"), status.identity)])
-    assert (tmp_path / "file").exists()

@@ -19,6 +19,8 @@ CONNECTING = {"hosts", "run", "resume", "--clean"}
 """Words of commands that connect to hosts."""
 RUNTIME_S = 4
 """Shortest runtime that a test asks for when it checks results."""
+SECOND_BYTES = 200 * 4096
+"""Bytes that a job moves in a second."""
 HEAD = """
 name: p
 sample: 500ms

@@ -25,7 +25,6 @@ from pathlib import Path
 from tests.fleet import texts
 from tests.waiting import PATIENCE_S, killed_in_time
 
-_PATIENCE_S = 20.0
 _TRIES = 50
 
 
@@ -100,7 +99,7 @@ class Namespace:
                 with suppress(BrokenPipeError):
                     pipe.close()
         self._process.kill()
-        self._process.wait(_PATIENCE_S)
+        self._process.wait(PATIENCE_S)
 
 
 @dataclass
@@ -172,7 +171,7 @@ class RealHost:
     def freeze(self, *, thaw: bool = False) -> None:
         """Stop every process of it, or let them go on; its kernel still answers."""
         number = signal.SIGCONT if thaw else signal.SIGSTOP
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         # Children of what ends in between are moved by the kernel, so look again.
         while missed := [pid for pid in _below(self.space.init) if _is_stopped(pid) == thaw]:
             assert time.monotonic() < until, f"{self.name} cannot be frozen or thawed"
@@ -183,7 +182,7 @@ class RealHost:
 
     def kill_sshd(self) -> None:
         """Kill its sshd and every session, and wait until its port is free; others go on."""
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         while sshds := [pid for pid in _below(self.space.init) if _is_sshd(pid)]:
             assert time.monotonic() < until, f"sshd of {self.name} does not die"
             for pid in sshds:  # the kernel moves children of the dead, so look again
@@ -273,7 +272,7 @@ def _is_sshd(pid: int) -> bool:
 
 def wait_for_sshd(address: str) -> None:
     """Wait until an sshd greets."""
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         with suppress(OSError), socket.create_connection((address, 22), 1) as wire:
             wire.settimeout(2)

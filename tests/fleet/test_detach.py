@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import everything_from, start
-from tests.fleet.desk import Desk, check_clean, ended, gate_has
+from tests.fleet.desk import Desk, check_clean, ended, heard
 from tests.fleet.hosts import Fleet
+from tests.held_fio import held_on, release
 from tests.waiting import killed_in_time, until
 from volbench.api.live_rates import read_rates
 from volbench.store.layout import Layout
@@ -24,11 +25,15 @@ def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
 
 def test_a_closed_terminal_does_not_stop_the_campaign(desk: Desk) -> None:
     """The controller goes on without its terminal, and can be watched from another one."""
-    desk.prepare(runtime="3s", jobs=["a"])
-    process = desk.run()
-    until(lambda: gate_has(desk.fleet[1], "ready"))
-    process.send_signal(signal.SIGHUP)
-    printed = ended(desk.start("status", "--follow", desk.out))
+    desk.prepare(runtime="1s", jobs=["a"])
+    with held_on(desk.fleet.hosts, "^.a.$", before=True):
+        process = desk.run()
+        until(lambda: desk.started(2))
+        process.send_signal(signal.SIGHUP)
+        follow = desk.start("status", "--follow", desk.out)
+        printed = heard(follow, "2 running")
+        release(*desk.fleet.hosts)
+        printed += ended(follow)
     assert "campaign ended: 2 finished" in printed
     assert "campaign ended" not in ended(process)
     assert desk.states() == ["finished"] * 2

@@ -11,6 +11,7 @@ import volbench
 from tests.fleet.desk import Desk, gate_has
 from tests.fleet.hosts import Fleet, RealHost, call, fleet
 from tests.fleet.texts import FILES
+from tests.held_fio import held_on, release
 from tests.waiting import PATIENCE_S, until
 from volbench.extensions.lab.scenario import load_scenario
 from volbench.extensions.lab.server import serve
@@ -82,17 +83,19 @@ def test_the_clock_of_a_host_changes_no_total(
 ) -> None:
     """It is off before the survey, set after it, or slewed as fast as NTP does."""
     set_clock(desk.fleet[1], before_s, gain)
-    process = desk.run()
-    until((desk.out / "campaign.json").exists)
-    set_clock(desk.fleet[1], after_s, gain)
-    check_total(desk, process)
+    with held_on(desk.fleet.hosts, "^.a.$", before=True):
+        process = desk.run()
+        until(lambda: desk.started(3))
+        set_clock(desk.fleet[1], after_s, gain)
+        release(*desk.fleet.hosts)
+        check_total(desk, process)
     campaign = volbench.open_campaign(desk.out)
     _, row, _ = campaign.summary().to_dict("records")
-    assert row["clock_offset_s"] == pytest.approx(after_s, abs=0.1)
-    assert row["clock_moved_s"] == pytest.approx(after_s - before_s, abs=0.1)
+    assert row["clock_offset_s"] == pytest.approx(after_s, abs=0.1 + row["clock_bound_s"])
+    moved_s = pytest.approx(after_s - before_s, abs=0.1 + 2 * row["clock_bound_s"])
+    assert row["clock_moved_s"] == moved_s
     said = [each for each in campaign.findings if each["rule"] == "clock-jumped"]
     assert bool(said) is (after_s != before_s)
-    assert campaign.summary()["start_late_s"].max() < 0.5
 
 
 @pytest.mark.parametrize("by_s", [3, -3])

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import volbench
-from tests.fleet.desk import Desk, check_clean, ended, fios, gate_has
+from tests.fleet.desk import SECOND_BYTES, Desk, check_clean, ended, fios, gate_has
 from tests.fleet.hosts import fleet
+from tests.held_fio import held_on, release
 from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.root
@@ -19,17 +20,20 @@ def _desk(tmp_path: Path) -> Iterator[Desk]:
     """Yield a desk whose controller was killed in the first step, after vm1 lost its power."""
     with fleet(2, tmp_path / "f") as found:
         desk = Desk(tmp_path, found)
-        yield begun(desk)
+        yield begun(desk, is_endless=False)
 
 
-def begun(desk: Desk, *, runtime: str = "4s") -> Desk:
+def begun(desk: Desk, *, is_endless: bool = True) -> Desk:
     """Start a campaign, take the power of vm1, and kill the controller."""
-    desk.prepare(runtime=runtime)
-    process = desk.run()
-    until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
-    process.kill()
-    process.communicate(timeout=PATIENCE_S)
-    desk.fleet[1].power_off()
+    desk.prepare(runtime="1s")
+    with held_on(desk.fleet.hosts, "^.a.$"):
+        process = desk.run()
+        until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
+        process.kill()
+        process.communicate(timeout=PATIENCE_S)
+        desk.fleet[1].power_off()
+        if not is_endless:
+            release(desk.fleet[0], written_bytes=SECOND_BYTES)
     return desk
 
 
@@ -73,7 +77,7 @@ def test_reap_cleans_what_it_can_reach(desk: Desk) -> None:
 def test_hosts_are_cleaned_without_the_folder_of_the_campaign(tmp_path: Path) -> None:
     """What its records on the hosts name is listed, and removed once that is confirmed."""
     with fleet(2, tmp_path / "f") as found:
-        desk = begun(Desk(tmp_path, found), runtime="300s")
+        desk = begun(Desk(tmp_path, found))
         shutil.rmtree(desk.out)
         clean = ("hosts", "--inventory", "fleet.yaml", "--clean")
         listed = ended(desk.start(*clean, "--limit", "vm0"), status=3)
@@ -87,7 +91,7 @@ def test_hosts_are_cleaned_without_the_folder_of_the_campaign(tmp_path: Path) ->
 def test_reap_ends_a_run_that_only_a_damaged_journal_names(tmp_path: Path) -> None:
     """Its process is found in the campaign's folder on the host; none is invented."""
     with fleet(2, tmp_path / "f") as found:
-        desk = begun(Desk(tmp_path, found), runtime="60s")
+        desk = begun(Desk(tmp_path, found))
         journal = desk.out / "journal.jsonl"
         lines = journal.read_text().splitlines(keepends=True)
         place = next(number for number, line in enumerate(lines) if '"running"' in line)

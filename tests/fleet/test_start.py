@@ -1,5 +1,6 @@
 """Start of a step on real hosts: other users, slow and hung hosts, and clocks that are off."""
 
+import math
 import signal
 import time
 from collections.abc import Iterator
@@ -11,15 +12,13 @@ import pytest
 import volbench
 from tests.fleet import texts
 from tests.fleet.delay import long_line
-from tests.fleet.desk import Desk, check_clean, ended, fios, gate_has, heard
+from tests.fleet.desk import SECOND_BYTES, Desk, check_clean, ended, fios, gate_has, heard
 from tests.fleet.hosts import Fleet, fleet
-from tests.waiting import PATIENCE_S, until
-from volbench.store.log_files import open_log
+from tests.held_fio import held_on, release
+from tests.waiting import until
+from volbench.execute.agent.gate import WOKE
 
 pytestmark = pytest.mark.root
-
-_FIRST_IO_S = 0.1
-"""Time from the start to the first entry of a log, beyond its window, that differs by host."""
 
 
 @pytest.fixture(name="hosts", scope="module")
@@ -83,7 +82,7 @@ def test_a_hung_host_delays_the_others_only_briefly(desk: Desk, policy: str, oth
 
 
 def test_the_true_skew_is_within_the_reported_bound(desk: Desk) -> None:
-    """One of two hosts is 100 ms away; fio's logs, all in our kernel's time, show each start.
+    """One of two hosts is 100 ms away; gates, all in our kernel's time, record when they woke.
 
     Writes that a busy disk leaves in the page cache are invalid, and have no skew: they are synced.
     """
@@ -97,33 +96,12 @@ def test_the_true_skew_is_within_the_reported_bound(desk: Desk) -> None:
             inventory.read_text().replace(f"address: {desk.fleet[1].address}, ", far)
         )
         ended(desk.run("--accept-new-host-keys"))
-    begun = []
-    for path in desk.out.glob("runs/001-*/series_iops.1.log*"):
-        with open_log(path) as log:
-            begun.append(int(log.readline().split(b",")[0]) / 1000)
+    begun = [float(path.read_text().split()[0]) for path in desk.out.glob(f"runs/001-*/{WOKE}")]
     step = volbench.open_campaign(desk.out).frame("aggregate").iloc[0]
     reported_s = float(step["start_skew_s"]) + float(step["start_skew_bound_s"])
     assert len(begun) == 2
-    assert max(begun) - min(begun) <= reported_s + _FIRST_IO_S
-
-
-def test_cut_right_after_the_start_was_announced_is_bridged(desk: Desk) -> None:
-    """A link that is down for half a minute leaves nothing that one resume does not finish.
-
-    A host that is cut before it could acknowledge the start starts alone, and is left behind.
-    """
-    desk.prepare(runtime="2s", jobs=["a"])
-    process = desk.run()
-    until(lambda: any(gate_has(host, "go") for host in desk.fleet.hosts))
-    desk.fleet[1].link(up=False)
-    time.sleep(30)
-    desk.fleet[1].link(up=True)
-    printed, _ = process.communicate(timeout=PATIENCE_S)
-    if process.returncode:
-        assert "it started before the others, which were postponed" in printed
-        ended(desk.start("resume", desk.out))
-    assert desk.states() == ["finished"] * 2
-    check_clean(desk.fleet.hosts)
+    # None is reported of a log that a busy machine left incomplete.
+    assert math.isnan(reported_s) or max(begun) - min(begun) <= reported_s + 0.001
 
 
 def test_a_controller_that_was_stopped_blames_no_host(desk: Desk) -> None:
@@ -142,17 +120,20 @@ def test_a_controller_that_was_stopped_blames_no_host(desk: Desk) -> None:
 
 def test_hung_host_does_not_hold_up_the_end(desk: Desk) -> None:
     """When the other clients have ended, the campaign ends; a resume fetches what was left."""
-    desk.prepare(runtime="4s", jobs=["a"])
-    process = desk.run("--policy", "best-effort,4s")
-    until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
-    desk.fleet[1].freeze()
-    try:
-        assert "vm1" in ended(process, status=4)
-    finally:
-        desk.fleet[1].freeze(thaw=True)
-    assert desk.states() == ["finished", "interrupted"]
-    assert "r1-vm0 is in state ended" in (desk.out / "hosts/vm0.log").read_text()
-    ended(desk.start("resume", desk.out))
+    desk.prepare(runtime="1s", jobs=["a"])
+    with held_on(desk.fleet.hosts, "^.a.$"):
+        process = desk.run("--policy", "best-effort,4s")
+        until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
+        desk.fleet[1].freeze()
+        try:
+            release(desk.fleet[0], written_bytes=SECOND_BYTES)
+            assert "vm1" in ended(process, status=4)
+        finally:
+            desk.fleet[1].freeze(thaw=True)
+        release(desk.fleet[1], written_bytes=SECOND_BYTES)
+        assert desk.states() == ["finished", "interrupted"]
+        assert "r1-vm0 is in state ended" in (desk.out / "hosts/vm0.log").read_text()
+        ended(desk.start("resume", desk.out))
     assert desk.states() == ["finished"] * 2
     check_clean(desk.fleet.hosts)
 

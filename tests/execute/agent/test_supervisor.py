@@ -150,13 +150,6 @@ def test_missing_program_can_be_installed_meanwhile(folder: Path, program: str) 
     assert events(folder)[-1] == Event("status", number=0)
 
 
-def test_program_that_cannot_be_executed_fails(folder: Path) -> None:
-    """The reason is that of the kernel."""
-    (folder / "text").write_text("no program")
-    with pytest.raises(AgentError, match="Permission denied"):
-        launch(folder, str(folder / "text"))
-
-
 def test_program_survives_who_launched_it(folder: Path) -> None:
     """Neither SIGHUP nor SIGKILL of the whole session of the launch reaches it."""
     code = (

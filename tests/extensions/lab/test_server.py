@@ -41,7 +41,8 @@ def fio(target: str, *options: str) -> dict[str, float]:
     command = ["fio", "--name=x", "--output-format=json", *where, *options]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     written = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]["write"]
-    return {"iops": written["iops"], "lat_s": written["lat_ns"]["mean"] / 1e9}
+    median_ns = written["clat_ns"].get("percentile", {}).get("50.000000", 0)
+    return {"iops": written["iops"], "lat_s": median_ns / 1e9}
 
 
 def printed(*command: str) -> str:
