@@ -13,7 +13,7 @@ sample: 1
 repeat: 2
 defaults: {ioengine: psync, size: 4m, filename: f}
 jobs:
-  buffered: {rw: write, bs: 64k, zero_buffers: 1}
+  buffered: {rw: write, bs: 64k, zero_buffers: 1, size: 48m}  # more than others write meanwhile
   deep: {rw: randwrite, bs: 4k, direct: 1, iodepth: 16, refill_buffers: 1}
 """
 CLEAN = """\
