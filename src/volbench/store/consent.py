@@ -97,7 +97,7 @@ def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
     archive = parse_campaign(layout, content)
     campaign = archive.campaign
     if campaign.is_imported or campaign.is_watched:
-        words, verb = ("a watch", "watch") if campaign.is_watched else ("imported", "run PROFILE")
+        words, verb = ("a watch", "watch") if campaign.is_watched else ("an import", "run PROFILE")
         raise RefusedError(
             f"{campaign.name} is {words}, which cannot be resumed",
             hint=f"to measure again: volbench {verb}",

@@ -113,7 +113,7 @@ def test_an_import_can_not_be_resumed(volbench: Volbench, results: Path) -> None
     volbench("import", results, "--output", "campaign")
     done = volbench("resume", "campaign", "--retry-failed")
     assert done.returncode == 3
-    assert "were imported" in done.stderr
+    assert "is an import, which cannot be resumed" in done.stderr
 
 
 def test_the_origin_of_results_is_not_a_difference(volbench: Volbench, tmp_path: Path) -> None:

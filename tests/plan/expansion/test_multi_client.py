@@ -372,9 +372,7 @@ def test_impossible_sets_of_clients_are_refused(clients: list[Client], words: st
 def test_new_files_need_a_size(options: str) -> None:
     """A run would fail in fio; a device has a size of its own, and a null engine needs none."""
     client = Client(LOCAL, 0, folder())
-    with pytest.raises(
-        InputError, match=r"job a has (no size|the size 0), and its files"
-    ) as caught:
+    with pytest.raises(InputError, match=r"job a has (no size|the size 0), which") as caught:
         planned(job(options), client)
     assert "--set size=1g" in caught.value.hint
     assert planned(job(options), Client(LOCAL, 0, device(MIB))).runs
