@@ -230,8 +230,8 @@ def _findings(design: Design) -> Iterator[str]:
     results = cell_results(design)
     free = [result for result in results if not result.asked and result.rate > 0]
     compared = design.by_column.get(design.compared)
-    if compared is None:
-        yield from _of_one(design, free)
+    if compared is None or any(result.row.get("rw") == WATCHED for result in free):
+        yield from _of_one(design, free)  # a load that was watched is no speed
     elif len(compared.known) <= MAX_NAMED:
         yield from _of_few(design, compared, free)
     elif compared.column == "campaign":

@@ -51,8 +51,12 @@ def _no_locks() -> Iterator[None]:
 def test_the_second_campaign_is_refused() -> None:
     """It is told which device, and holds none of the others either."""
     reserve_host(EXECUTOR, a_campaign(1, 1))
-    with pytest.raises(RefusedError, match=r"/dev/x1 on local is used by another campaign"):
+    with pytest.raises(
+        RefusedError, match=r"/dev/x1 on local is used by another campaign"
+    ) as caught:
         reserve_host(EXECUTOR, a_campaign(2, 2, 1))
+    assert " DIR " not in caught.value.hint  # of the campaign that was refused
+    assert f"{a_campaign(1, 1).created_utc[:10]} " in caught.value.hint
     assert not lock_of(2).exists()
     release_locks(EXECUTOR, a_campaign(2, 1))
     assert lock_of(1).exists()
@@ -77,7 +81,7 @@ def test_a_shared_file_system_is_reported_once() -> None:
     words, host = shared_note({f"vm{n}": {"/data": ["b", "a"]} for n in range(4)})
     assert words.startswith("the disk of /data on vm0 and 3 more is also used by 2 other")
     assert "(a, b): " in words
-    assert "volbench status DIR --clean" in words
+    assert "volbench status FOLDER --clean" in words
     assert host == ""
     words, host = shared_note({"vm0": {"/data": ["b"]}, "vm1": {}})
     assert "of /data on vm0 is also used by 1 other campaign (b): " in words

@@ -27,6 +27,7 @@ from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.units import counted_noun
 
+_END = "volbench status FOLDER --clean, FOLDER being its own (volbench status PARENT lists them)"
 _MAX_NAMED = 3  # Other campaigns that a note names before it counts the rest
 
 
@@ -56,7 +57,9 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
         release_locks(executor, campaign)
         target = devices.get(reserved.device, reserved.device)
         lock = reserved.holder.partition("; ")[2].partition(" belongs to ")[0]
-        removal = f"root may remove {lock}" if lock else "volbench status DIR --clean ends it"
+        key = reserved.holder
+        planned = f"{key[:4]}-{key[4:6]}-{key[6:8]} {key[8:10]}:{key[10:12]} UTC"
+        removal = f"root may remove {lock}" if lock else f"end it, planned at {planned}: {_END}"
         raise RefusedError(
             f"{target} on {executor.host} is used by another campaign ({reserved.holder})",
             hint=f"wait until it has ended; if it was abandoned, {removal}",
@@ -70,9 +73,8 @@ def other_campaigns(executor: Executor, campaign: Campaign) -> list[str]:
         with suppress(OperationError):
             return executor.ask(campaigns_beside, campaign.key)
         return []
-    return sorted(
-        set().union(*_campaigns_on_disks(executor, executor.shared_locks, campaign).values())
-    )
+    beside = _campaigns_on_disks(executor, executor.shared_locks, campaign)
+    return sorted(set().union(*beside.values()))
 
 
 def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str]:
@@ -88,8 +90,7 @@ def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str
     words = (
         f"the disk of {target} on {host}{more} is also used by "
         f"{counted_noun(len(keys), 'other campaign')} ({named}{unnamed}): results may be disturbed;"
-        " wait until no other campaign runs, or end what was abandoned by its folder: volbench"
-        " status DIR --clean"
+        f" wait until no other campaign runs, or end what was abandoned: {_END}"
     )
     return words, host if {name for name, _ in places} == {host} else ""
 
@@ -101,10 +102,9 @@ def release_locks(executor: Executor, campaign: Campaign) -> None:
             executor.ask(release, campaign.key)
         return
     names = _places_of(executor, campaign)
-    for name in names.locks:
-        executor.shared_locks.answer("free", name, campaign.key)
-    for name in names.disks:
-        executor.shared_locks.answer("leave", name, campaign.key)
+    for verb, held in (("free", names.locks), ("leave", names.disks)):
+        for name in held:
+            executor.shared_locks.answer(verb, name, campaign.key)
 
 
 def _reserve_shared(executor: Executor, locks: SharedLocks, campaign: Campaign) -> Reservation:
