@@ -48,6 +48,7 @@ def test_expectations_pass_fail_and_exit_with_10(campaign: Path, volbench: Volbe
     assert [line.split()[0] for line in failed.stdout.splitlines()[2:]] == ["pass", "fail"]
     assert "1 of 2 expectations failed" in failed.stderr
     assert " (measured " in failed.stderr
+    assert f"caused it: volbench check {campaign}" in failed.stderr
 
 
 def test_expectations_without_a_result_are_undecided(campaign: Path, volbench: Volbench) -> None:

@@ -169,21 +169,21 @@ def _judge(
             sink.write(junit_of_expectations(verdicts))
     if str(junit) != "-":
         table_output.write(expectations_table(verdicts, is_brief=table_output.is_brief))
-    refuse_unmet(verdicts)
+    refuse_unmet(verdicts, campaigns)
 
 
-def refuse_unmet(verdicts: Sequence[Verdict]) -> None:
+def refuse_unmet(verdicts: Sequence[Verdict], campaigns: Sequence[str | Path] = ()) -> None:
     """Raise if an expectation failed, or else if one is undecided."""
     if not verdicts:
         return
     from volbench.analyse.compare.expected_bounds import Answer
     from volbench.present.tables.expectations_table import expectation_words
 
-    answers = [verdict.answer for verdict in verdicts]
+    answers, words = [verdict.answer for verdict in verdicts], expectation_words(verdicts)
     if failed := answers.count(Answer.FAIL):
         raise FindingsError(
             f"{failed} of {counted_noun(len(answers), 'expectation')} failed",
-            hint=f"{expectation_words(verdicts)} Whether other load caused it: volbench check DIR",
+            hint=with_paths(f"{words} Whether other load caused it: volbench check DIR", campaigns),
         )
     if undecided := answers.count(Answer.UNDECIDED):
         first = verdicts[answers.index(Answer.UNDECIDED)]
