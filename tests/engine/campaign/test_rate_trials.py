@@ -55,7 +55,7 @@ def test_the_rate_that_keeps_the_bound_is_found(tmp_path: Path, uri: str) -> Non
     assert found.search.kept is not None
     assert 0.95 * 1100 < found.search.kept.rate <= 1100
     assert len([row for row in opened.results() if row["job"] == "reads"]) == 1
-    assert "the rate of writes is found" in text
+    assert "the search for the rate of writes has ended" in call("show", tmp_path / "c").stdout
 
 
 def test_a_resume_goes_on_with_the_same_rates(tmp_path: Path, uri: str) -> None:

@@ -180,6 +180,17 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     assert math.isnan(priced["monthly"][0])
     assert notes[-1].endswith("by provisioned IOPS, which is unknown: declare it in limits")
     assert "by size, which is unknown: set" in priced_runs(rows, ONE, nameless, prices)[1][0]
+    only_size = Price(name="cheapco/basic", per_gib_month=0.05)
+    for limits, said in ((Limits(iops=2000), 1), (Limits(iops=2000, name="aws/gp2"), 0)):
+        for is_folder, cost in ((False, 5), (True, 2.5)):
+            bill = {"0": Billing("", "cheapco/basic", 100 * GIB, limits, is_folder)}
+            basic = Prices(path="", currency="USD", volume_types={"cheapco/basic": only_size})
+            priced, notes = priced_runs(rows, ONE, bill, basic, size_bytes=50 * GIB)
+            assert priced["monthly"].tolist() == [pytest.approx(cost)]
+            unused = "--size is not used for a volume of known size: 100 GiB"
+            assert notes[0] == ("folders are counted as 50 GiB" if is_folder else unused)
+            unpriced = "2,000 declared IOPS have no price in the list and cost nothing here"
+            assert list(notes[1:]) == [f"cheapco/basic: {unpriced}"] * said
 
 
 def test_only_steady_runs_count() -> None:

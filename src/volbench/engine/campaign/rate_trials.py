@@ -37,11 +37,11 @@ class RateJudge(ResultsJudge):
 
     def before(self, run: Run) -> Decision | None:
         """Return the decision before a trial that is not needed; None for all others."""
-        if not run.within or run.id in self._chosen:
+        is_open = run.within and run.id not in self._chosen
+        if not is_open or self._search(run).next_rate() is not None:
             return None
-        if self._search(run).next_rate() is not None:
-            return None
-        return Decision(True, f"the rate of {run.job} is found", frozenset({run.job}))
+        reason = f"the search for the rate of {run.job} has ended"
+        return Decision(True, reason, frozenset({run.job}))
 
     def chosen(self, run: Run) -> Run:
         """Return a run with the rate that it asks for, which is recorded first."""

@@ -71,7 +71,7 @@ def prices_schema() -> object:
     "--size",
     "size_bytes",
     type=Quantity("SIZE", parse_size),
-    help="Size of volumes whose size is not recorded.",
+    help="Size of folders and volumes of unknown size.",
 )
 @flag("--unsteady", "Include runs that did not reach steady state, with their means.")
 @table_options()

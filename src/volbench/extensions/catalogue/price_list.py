@@ -107,16 +107,14 @@ class Price(VolumePrice):
     name: str  # name of the flavor, or of the volume type with its provider
 
     def month(
-        self, *, size_bytes: float = 0.0, iops: float = 0.0, bandwidth_bytes_per_s: float = 0.0
+        self, size_bytes: float = 0.0, iops: float = 0.0, bandwidth_bytes_per_s: float = 0.0
     ) -> float:
         """Return the cost per month, without fees for bursts and for a new volume."""
-        fixed = self.monthly
-        if fixed is None:
-            fixed = (self.hourly or 0.0) * HOURS_PER_MONTH
+        by_hours = (self.hourly or 0.0) * HOURS_PER_MONTH
         metered = self.per_gib_month * size_bytes / GIB
         metered += self.iops.month(iops) if self.iops else 0.0
         metered += self.bandwidth.month(bandwidth_bytes_per_s) if self.bandwidth else 0.0
-        return fixed + metered
+        return (by_hours if self.monthly is None else self.monthly) + metered
 
 
 class PricesFile(Document):

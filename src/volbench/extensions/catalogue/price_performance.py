@@ -280,13 +280,10 @@ def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
         for cell, is_free in zip(cells, free, strict=True)
     ]
     cheaper, indistinct = _cost_orders(groups)
-    front = on_frontier(
-        [offer.monthly[0] for offer in offers],
-        [math.nan if offer.asked else offer.iops.estimate for offer in offers],
-    )
-    unsure = _cheaper_and_not_slower(
-        [offer.monthly[0] for offer in offers], [cell.group("iops") for cell in cells], front
-    )
+    months = [offer.monthly[0] for offer in offers]
+    rates = [math.nan if offer.asked else offer.iops.estimate for offer in offers]
+    front = on_frontier(months, rates)
+    unsure = _cheaper_and_not_slower(months, [cell.group("iops") for cell in cells], front)
     ranked = [
         replace(
             offer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -15,13 +15,14 @@ from volbench.api.many_campaigns import Dataset
 from volbench.errors import InputError
 from volbench.extensions.catalogue.price_list import FLAVOR, VOLUME_TYPE, Price, Prices, load_prices
 from volbench.extensions.catalogue.price_performance import Market, market
-from volbench.extensions.catalogue.volume_type import GIB
-from volbench.model.campaign.planned_run import Campaign
+from volbench.extensions.catalogue.volume_type import GIB, VolumeType
+from volbench.extensions.catalogue.volume_types import catalogue
+from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.provenance import HostFacts, VolumeFacts
-from volbench.units import format_capacity, parse_size
+from volbench.units import format_capacity, format_rate, parse_size
 
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
@@ -30,18 +31,12 @@ PERFORMANCE_COLUMNS = ("run", "host", "volume", "steady", "judged", "iops", "bw_
 
 
 def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the steady rates of each finished measured run.
+    """Return the steady rates of each finished measured run, of ``summary`` and ``verdicts``.
 
     The mean of a run with `until: steady` includes its climb and is not a speed of the volume.
     Directions are added up. Where a run was steady, or became so, ``iops`` is the median of the
     steady stretch at its end and ``bw_bytes_per_s`` the same times the mean size of its I/Os;
     elsewhere they are the means of the whole run, and ``steady`` is False.
-
-    Args:
-        frames: ``summary`` and ``verdicts``.
-
-    Returns:
-        `PERFORMANCE_COLUMNS`.
     """
     summary = measured(frames["summary"])
     summary = summary[summary["direction"] != "sync"]
@@ -81,6 +76,7 @@ class Billing:
     volume_type: str  # of the volume, by the host's label or by the declared limits; may be empty
     size_bytes: int | None  # of the volume; None if it is unknown
     limits: Limits  # declared ones: what is provisioned of types that are paid by it
+    is_folder: bool = False  # on a disk whose size need not be what was bought
 
 
 def billing_of(
@@ -108,6 +104,7 @@ def billing_of(
             or labels.get("storage_class", ""),
             size_bytes=pinned or made.get(run.host) or sizes.get(run.volume.target),
             limits=run.limits,
+            is_folder=run.volume.kind is VolumeKind.DIRECTORY and not made.get(run.host),
         )
     return billing
 
@@ -120,12 +117,7 @@ def priced_runs(
     *,
     size_bytes: int | None = None,
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Add its billable resources and their cost to each run.
-
-    Returns:
-        The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``monthly`` and costs
-        (money a month, NaN where there is no price) and the labels; and what has no price.
-    """
+    """Add to each run what is billed, what it costs a month (or NaN) and labels; return remarks."""
     bill = _Bill(prices, size_bytes)
     added = [bill.row(billing[str(run)]) for run in rows["run"]]
     priced = pd.concat([rows, pd.DataFrame(added, index=rows.index)], axis=1)
@@ -143,13 +135,18 @@ class _Bill:
 
     def __init__(self, prices: Prices, size_bytes: int | None) -> None:
         self._prices = prices
-        self._size_bytes = size_bytes
+        self._size_bytes, self._types = size_bytes, catalogue()
         self.notes: dict[str, None] = {}
 
     def row(self, billing: Billing) -> dict[str, object]:
-        size_bytes = billing.size_bytes or self._size_bytes
-        if size_bytes and not billing.size_bytes:
-            self._note(f"volumes of unknown size are counted as {format_capacity(size_bytes)}")
+        known, asked = billing.size_bytes, self._size_bytes
+        is_fixed = bool(known) and not billing.is_folder
+        size_bytes = known if is_fixed else asked or known
+        if asked and known and is_fixed:
+            self._note(f"--size is not used for a volume of known size: {format_capacity(known)}")
+        elif asked:
+            which = "folders" if billing.is_folder else "volumes of unknown size"
+            self._note(f"{which} are counted as {format_capacity(asked)}")
         machine, machine_cost = self._flavor(billing)
         volume, volume_cost = self._volume(billing, size_bytes)
         prices = [price for price in (machine, volume) if price is not None]
@@ -167,9 +164,7 @@ class _Bill:
         if not self._prices.flavors:
             return None, None
         price = self._find(billing.flavor, self._prices.flavors, "flavor")
-        if price is None:
-            return None, math.nan
-        return price, price.month()
+        return price, math.nan if price is None else price.month()
 
     def _volume(
         self, billing: Billing, size_bytes: int | None
@@ -196,11 +191,9 @@ class _Bill:
             return price, math.nan
         if billing.limits.machine_limits and (price.iops or price.bandwidth):
             self._note(f"{price.name}: provisioned amounts count only up to the machine's limits")
-        return price, price.month(
-            size_bytes=size_bytes or 0.0,
-            iops=iops or 0.0,
-            bandwidth_bytes_per_s=bytes_per_s or 0.0,
-        )
+        kind = self._types.get(billing.limits.name or price.name)
+        self.notes |= dict.fromkeys(_unpriced(price, billing.limits, kind))
+        return price, price.month(size_bytes or 0.0, iops or 0.0, bytes_per_s or 0.0)
 
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
         if name not in prices:
@@ -210,6 +203,19 @@ class _Bill:
 
     def _note(self, sentence: str) -> None:
         self.notes[sentence] = None
+
+
+def _unpriced(price: Price, limits: Limits, kind: VolumeType | None) -> Iterator[str]:
+    """Yield each declared amount that has no price, unless its type includes it."""
+    iops, rate = limits.iops or 0.0, limits.bandwidth_bytes_per_s or 0.0
+    bandwidth = f"{format_rate(rate)} of declared bandwidth"
+    for amount, text, meter, provision in (
+        (iops, f"{iops:,.10g} declared IOPS", price.iops, kind and kind.buys_iops),
+        (rate, bandwidth, price.bandwidth, kind and kind.buys_bandwidth),
+    ):
+        is_bought = amount > (provision.included or 0.0) if provision else kind is None
+        if price.per_gib_month and amount and meter is None and is_bought:
+            yield f"{price.name}: {text} have no price in the list and cost nothing here"
 
 
 def price_of(
@@ -226,7 +232,7 @@ def price_of(
         dataset: campaigns; `campaign.price(...)` calls it.
         prices: a price list: a file, or the name of a bundled one.
         by: columns or labels that make a configuration; none for flavor and volume type.
-        size: of volumes whose size is not recorded, such as ``"100g"``.
+        size: of folders and volumes of unknown size, such as ``"100g"``.
         unsteady: include runs that did not reach steady state, with their means.
 
     Returns:
