@@ -68,10 +68,6 @@ def test_the_monthly_price_of_a_volume(good: Path) -> None:
     assert small == pytest.approx(8.0)
     large = price.month(size_bytes=500 * GIB, iops=6000, bandwidth_bytes_per_s=250 << 20)
     assert large == pytest.approx(40 + 15 + 5)
-
-
-def test_an_unknown_price_list_is_refused() -> None:
-    """A name is that of a bundled list or of a file."""
     with pytest.raises(InputError, match="neither bundled nor a file"):
         load_prices("nothing")
 

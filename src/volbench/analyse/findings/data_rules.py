@@ -289,8 +289,8 @@ def _section_data(workload: WorkloadSpec, written: float) -> Iterator[Observatio
         " the clock stops was not measured."
     ),
     advice=(
-        "Set direct: 1 to measure the volume. To measure writes through the cache, add"
-        " end_fsync: 1, so that the time until everything is written counts."
+        "Set direct: 1 to measure the volume. Beside other load, measure alone. Writes through the"
+        " cache need end_fsync: 1, which counts until everything is written."
     ),
 )
 def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
@@ -369,7 +369,7 @@ def _device_share(view: RunView, direction: str, runtime: float) -> Iterator[Obs
         message += " O_DIRECT was set: a layer below it caches or compresses."
     is_shared = share > _MAX_OWN_SHARE or bool(view.volume and view.volume.other_campaigns)
     if is_shared:
-        message += " Other load moved some of it: measure alone to see the effect of the cache."
+        message = f"Other load moved some of the bytes, so what was cached is unknown: {message}"
     if share < _MIN_DEVICE_SHARE:
         severity = Severity.INVALID
     else:

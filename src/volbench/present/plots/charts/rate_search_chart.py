@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from volbench.analyse.compare.rate_search import FoundRate, searches_in
+from volbench.analyse.compare.rate_search import FoundRate, Level, searches_in
 from volbench.analyse.frames.design import Design, design_of
 from volbench.analyse.frames.job_frames import measured, plain_rows
 from volbench.model.frames.expectation import Expectation, parse_expectation
@@ -70,7 +70,7 @@ def build_searches(searches: Searches) -> Plot:
         series=(*series, *lines, Series("bound", "bound", "ink", dash="dashed")),
         caption=(
             "Filled points kept the bounds at the rate that was asked for, hollow ones did not",
-            "Upright line: the highest rate that kept them",
+            "Upright line: the highest rate that kept them" if any(map(_answer, shown)) else "",
             not_shown(len(shown), len(names), "searches"),
         ),
         rows=rows,
@@ -93,6 +93,10 @@ def _rows(found: FoundRate, number: int, name: str) -> list[dict[str, object]]:
     ]
 
 
+def _answer(found: FoundRate) -> Level | None:
+    return None if found.search.is_contradictory else found.search.kept
+
+
 def _bound_panel(
     bound: Expectation, text: str, rows: pd.DataFrame, searches: Sequence[FoundRate]
 ) -> Panel:
@@ -103,15 +107,10 @@ def _bound_panel(
     if high > _FAR * low > 0:
         limits = log_limits(values, room=(0.75, 1.35))
         y = Axis(f"{bound.metric} latency (logarithmic)", "latency", "log", limits)
-    answers = [
-        (number, found.search.kept)
-        for number, found in enumerate(searches)
-        if text in found.within and not found.search.is_contradictory
-    ]
     lines = [
         marks.ReferenceLine(level.rate, "x", IOPS.text(level.rate), series=f"s{number}")
-        for number, level in answers
-        if level is not None
+        for number, found in enumerate(searches)
+        if text in found.within and (level := _answer(found))
     ]
     return Panel(
         x=IOPS.axis(1.12 * float(own["iops"].max()), label="IOPS that were done"),
