@@ -190,5 +190,4 @@ def test_a_watch_has_no_workloads() -> None:
     """It is the load of others, which nobody can repeat."""
     assert answered(row(iops=1.0, rw="watched"))[0] == "/dev/sdb: watched."
     loads = [row(volume=name, iops=rate, rw="watched") for name, rate in (("a", 2e5), ("b", 1.0))]
-    assert "as fast" not in " ".join(said := answered(*loads))
-    assert len(said) == 3
+    assert "as fast" not in " ".join(answered(*loads))

@@ -215,14 +215,6 @@ def test_more_than_promised_is_delivered() -> None:
     assert bandwidth.reason == "1k IOPS in blocks of 1m are 1.05 GB/s at most"
 
 
-def test_zeros_leave_a_rate_below_the_promise_to_the_other_reasons() -> None:
-    """Blocks of zeros are read faster, so that more time, not data, would decide."""
-    finding: Row = {"rule": "never-written", "severity": "invalid", "message": "m"}
-    (found,) = audited(*both(level(500, 2), limits=Limits(iops=1000)), finding=finding)
-    assert found.outcome is Outcome.UNDECIDED
-    assert "zeros" not in found.reason
-
-
 def test_what_the_host_took_decides_nothing() -> None:
     """Disturbed seconds are left out; if they are the majority, the verdict is open."""
     rates = [1000.0] * 60
@@ -245,6 +237,7 @@ def _stolen(rates: Sequence[float], samples: Sequence[Row], depth: int = 64) -> 
     return ran(rates, {"iodepth": str(depth)}, limits=PROMISED, device=rows)
 
 
+_EMPTY: Row = {"rule": "never-written", "severity": "invalid"}
 _ALL_STOLEN: list[Row] = [{"t_s": t + 1.0, "steal_percent": 30.0} for t in range(60)]
 
 
@@ -268,6 +261,9 @@ def test_a_deepest_queue_that_the_host_disturbed_shows_no_lack_of_gain() -> None
     assert found.outcome is Outcome.UNDECIDED
     assert found.reason == "the host disturbed the deepest queues: they may gain more"
     assert np.isnan(found.gain)
+    (found,) = audited(at(noise, 64), at(noise[::-1], 64), disturbed, finding=_EMPTY)
+    assert found.reason.startswith("never-written, ")
+    assert "zeros" not in audited(*both(level(500, 2)), finding=_EMPTY)[0].reason  # but the time
 
 
 @pytest.mark.slow
@@ -309,9 +305,8 @@ def test_a_declared_limit_without_a_usable_second_keeps_its_row() -> None:
     assert bandwidth.seconds > 100
     assert (iops.outcome, iops.depths) == (Outcome.UNDECIDED, (64, 256))
     assert iops.reason == "its runs are too short: measure longer"
-    empty: Row = {"rule": "never-written", "severity": "invalid"}
-    found = next(each for each in audited(*short, *large, finding=empty) if each.is_iops)
-    assert found.reason == "its blocks hold only zeros: write the whole volume first"
+    found = next(each for each in audited(*short, *large, finding=_EMPTY) if each.is_iops)
+    assert found.reason == "never-written, its blocks hold only zeros: run volbench warmup first"
     (alone,) = audited(*large)  # no run is meant to show the other limit
     assert not alone.is_iops
 

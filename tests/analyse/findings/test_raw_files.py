@@ -91,6 +91,10 @@ def test_the_log_adds_up_to_the_result(factor: float, count: int) -> None:
     view = a_view(run, series=series_rows(run, [IOPS * factor] * SECONDS))
     entries = found(view, rule="inconsistent-result")
     assert [entry.severity for entry in entries] == [Severity.WARNING] * count
+    part = summary_row(run, runtime_s=10.886, total_ios=10_029)  # a last window without a line
+    view = a_view(run, summary=[part], series=series_rows(run, [829.6 * min(factor, 1.0)] * 10))
+    said = str(found(view, rule="inconsistent-result"))
+    assert ("IOPS log" in said) is (factor < 1)
 
 
 def test_rounding_is_not_a_contradiction() -> None:

@@ -51,9 +51,7 @@ def _no_locks() -> Iterator[None]:
 def test_the_second_campaign_is_refused() -> None:
     """It is told which device, and holds none of the others either."""
     reserve_host(EXECUTOR, a_campaign(1, 1))
-    with pytest.raises(
-        RefusedError, match=r"/dev/x1 on local is used by another campaign"
-    ) as caught:
+    with pytest.raises(RefusedError, match="/dev/x1 on local is used by another") as caught:
         reserve_host(EXECUTOR, a_campaign(2, 2, 1))
     assert " DIR " not in caught.value.hint  # of the campaign that was refused
     assert f"{a_campaign(1, 1).created_utc[:10]} " in caught.value.hint

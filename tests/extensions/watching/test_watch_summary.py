@@ -12,11 +12,12 @@ class Watched:
     """A watch of 20 s: a disk is saturated for three of them, by dd; another has no I/O."""
 
     seen, read_iops = 1.0, 0.0
-    names = MappingProxyType[str, Any]({})
+    names, campaigns = MappingProxyType[str, Any]({}), "w"
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return the frame `device` or `processes`."""
-        return pd.DataFrame([*(self._process_rows() if name == "processes" else self._rows())])
+        rows = [*(self._process_rows() if name == "processes" else self._rows())]
+        return pd.DataFrame([{"campaign": each} | row for each in self.campaigns for row in rows])
 
     def _process_rows(self) -> Any:  # noqa: ANN401 - rows
         for t_s in (5.0, 10.0, 15.0, 20.0):
@@ -61,6 +62,9 @@ def test_a_summary_says_who_saturated_what_and_when() -> None:
     assert "wrote 0.9 % of its bytes; who caused" in next(summary_lines(cast("Any", unknown)))
     assert idle == "1 disk had no I/O."
     assert cpu == "CPU: 14 % busy, 2 % iowait; above 90 % for 1s, longest 10:00:19 to 10:00:20."
+    (two := Watched()).campaigns = "wx"  # nothing was watched between them
+    lines = [f"{name}: {line}" for name in "wx" for line in (disk, idle, cpu)]
+    assert [*summary_lines(cast("Any", two))] == lines
 
 
 def test_both_directions_and_all_disks_are_named() -> None:

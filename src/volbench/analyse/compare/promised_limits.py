@@ -58,7 +58,7 @@ _MIN_LARGE_BYTES = 64 * 1024
 # Share of the seconds that the host disturbed from which the rest is not typical.
 # Noticed by: test_promised_limits.py::test_what_the_host_took_decides_nothing
 _MAX_DISTURBED = 0.5
-_OTHER_LOAD = "other-load"
+_OTHER_LOAD, _EMPTY = "other-load", "never-written"
 _MORE = "more than promised, which a cache or burst credits may add to"
 _ONE_DEPTH = "one queue depth: a deeper queue may gain more"
 # Findings with which a rate is not that of the volume as it is sold, and what would decide; with
@@ -67,15 +67,14 @@ _NOT_THE_VOLUME = {
     "host-cache": "above the limit: turn off host caching, measure more than the cache holds (a"
     " larger size), or declare the higher limit",
     "cold-blocks": "cold blocks: warm up the volume first",
-    "never-written": "its blocks hold only zeros: write the whole volume first",
+    _EMPTY: "never-written, its blocks hold only zeros: run volbench warmup first",
     **dict.fromkeys(("page-cache", "smaller-than-memory", "memory-volume", "compressible"), ""),
     **dict.fromkeys(("cpu-bound", "cpu-throttled", "shared-limit"), ""),
     _OTHER_LOAD: "other load on the device or the machine: audit without it",
 }
 # What only adds to a rate leaves a shortfall, and what only takes away leaves a delivery
 _ONLY_FASTER = frozenset(
-    {"host-cache", "never-written", "page-cache", "smaller-than-memory", "memory-volume"}
-    | {"compressible"}
+    {"host-cache", _EMPTY, "page-cache", "smaller-than-memory", "memory-volume"} | {"compressible"}
 )
 _ONLY_SLOWER = frozenset({"cold-blocks", "cpu-bound", "cpu-throttled", "shared-limit", _OTHER_LOAD})
 # Causes of a level that more I/Os in flight would not change
@@ -435,12 +434,8 @@ class _Audit:
         is_short = found.outcome is Outcome.FALLS_SHORT
         is_below = found.rate.estimate < (1 - MARGIN) * found.promise.rate
         harmless = _ONLY_SLOWER if is_delivered else _ONLY_FASTER if is_below else frozenset()
-        rules = [
-            rule
-            for measure in measures
-            for rule in self._findings.get(measure.run, ())
-            if rule not in harmless
-        ]
+        found_rules = [each for run in measures for each in self._findings.get(run.run, ())]
+        rules = [rule for rule in found_rules if rule not in harmless]
         disturbed = float(np.mean([measure.disturbed for measure in measures]))
         cpu_percent = float(np.mean([self._cpu_percent[measure.run] for measure in measures]))
         is_unsure = math.isnan(gain) and not _LIMITS & set(causes)
@@ -463,7 +458,8 @@ class _Audit:
             (is_short and is_unsure, "the host disturbed the deepest queues: they may gain more"),
             (is_short and found.is_wide, "the interval is wider than the rate: measure longer"),
         )
-        return next((reason for holds, reason in reasons if holds), "")
+        reason = next((reason for holds, reason in reasons if holds), "")
+        return _finding_words(_EMPTY) if reason and _EMPTY in found_rules and not rules else reason
 
 
 def _place_columns(row: pd.Series) -> dict[str, str]:

@@ -163,8 +163,7 @@ def _depth_of_ramp(view: RunView, section: str) -> int:
 def _log_sums(view: RunView) -> Iterator[Observation]:
     """Yield directions whose log and result differ; a log has windows of one section at most."""
     is_whole = len(view.run.sections) == 1 and not total(view, "bad_log_rows") > 0
-    # The series is judged where all parallel jobs ran, the result has all I/Os.
-    is_whole = is_whole and not is_partial(view.series).any()
+    is_whole = is_whole and not is_partial(view.series).any()  # the result has all I/Os
     if not is_whole or "log_window_value" in view.run.effective(view.run.sections[0]):
         return
     for direction in dict.fromkeys(result.direction for result in results_of(view)):
@@ -174,11 +173,13 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
             continue
         widths_s = [ends_s[0], *(ends_s[1:] - ends_s[:-1])]
         summed = math.fsum(widths_s * iops)
+        whole_s = max(ends_s[-1], runtime_s(view))  # the log lacks the part of a window at its end
+        wanted *= 1 - min(whole_s - ends_s[-1], widths_s[-1]) / whole_s
         late = _depth_of_ramp(view, view.run.sections[0].name) * view.workloads[0].numjobs
-        excess = max(wanted - summed, summed - wanted - late)
-        if excess > _MAX_LOG_SHARE * wanted:
+        if max(wanted - summed, summed - wanted - late) > _MAX_LOG_SHARE * wanted:
             yield Observation(
-                f"The IOPS log adds up to {summed:,.0f} I/Os, the result has {wanted:,.0f}.",
+                f"The IOPS log adds up to {summed:,.0f} I/Os, the result has {wanted:,.0f}"
+                " up to the end of the log.",
                 {"stated": wanted, "derived": summed},
                 direction=direction,
                 severity=Severity.WARNING,

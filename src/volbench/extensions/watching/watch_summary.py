@@ -35,15 +35,19 @@ class _Span(NamedTuple):
 
 
 def summary_lines(watched: Dataset) -> Iterator[str]:
-    """Yield a sentence for each of the busiest disks, and for the CPUs of each host."""
+    """Yield a sentence for each of the busiest disks, and for the CPUs of each host of a watch."""
     if not all(data.campaign.is_watched for data in watched.names.values()):
         return
-    device = watched.frame("device")
+    device, processes = watched.frame("device"), watched.frame("processes")
     own = device[device["level"] == "volume"]
-    if own.empty:
-        return
+    for name, rows in own.groupby("campaign", sort=False):
+        label = f"{name}: " if len(set(own["campaign"])) > 1 else ""
+        for line in _lines_of(rows, processes[processes["campaign"] == name]):
+            yield label + line
+
+
+def _lines_of(own: pd.DataFrame, processes: pd.DataFrame) -> Iterator[str]:
     several = len(set(own["host"])) > 1
-    processes = watched.frame("processes")
     busy = own.groupby("run")["active_percent"].mean().sort_values(ascending=False)
     disks = [own[own["run"] == run] for run in busy.index if _moved(own[own["run"] == run]) > 0]
     for rows in disks[:_SHOWN]:
@@ -55,8 +59,7 @@ def summary_lines(watched: Dataset) -> Iterator[str]:
     if left := len(disks[_SHOWN:]):
         yield f"{counted_noun(left, 'more disk')}, less busy: volbench show --all"
     for name, rows in list(own.groupby("host"))[:_SHOWN]:
-        label = f"{name}: CPU" if several else "CPU"
-        yield _cpu_words(label, rows.drop_duplicates("utc"), any(_saturated(rows)))
+        yield f"{name}: " * several + _cpu_words(rows.drop_duplicates("utc"), any(_saturated(rows)))
 
 
 def _moved(rows: pd.DataFrame) -> float:
@@ -85,13 +88,10 @@ def _disk_words(rows: pd.DataFrame, of_host: pd.DataFrame, processes: pd.DataFra
         f"busy {format_percent(active)} of the time; "
     )
     mask = _saturated(rows)
-    spans = _spans(rows, mask)
-    if not spans:
+    if not (spans := _spans(rows, mask)):
         return f"{words}never saturated{_causes(of_host, rows, processes, '')}."
     longest = sorted(spans, key=lambda span: span.begin_s - span.end_s)[:_SPANS]
-    times = ", ".join(
-        f"{_clock(span.begin_utc)} to {_clock(span.end_utc)}" for span in sorted(longest)
-    )
+    times = ", ".join(f"{_clock(s.begin_utc)} to {_clock(s.end_utc)}" for s in sorted(longest))
     more = f" (the longest of {len(spans)} times)" if len(spans) > _SPANS else ""
     lasted = format_duration(round(float(rows.loc[mask, "interval_s"].sum())))
     causes = _causes(of_host, rows[mask], processes, "meanwhile, ")
@@ -125,12 +125,11 @@ def _share_words(rows: pd.DataFrame, processes: pd.DataFrame, way: str) -> str:
     return f"{_VERBS[way]} {format_percent(moved.sum() / disk)} of {of}{whose}"
 
 
-def _cpu_words(name: str, rows: pd.DataFrame, is_disk_full: bool) -> str:  # noqa: FBT001 - of one caller
+def _cpu_words(rows: pd.DataFrame, is_disk_full: bool) -> str:  # noqa: FBT001 - of one caller
     busy, waiting = rows["cpu_busy_percent"], rows["iowait_percent"]
     means = [format_percent(float(each.mean()) / 100) for each in (busy, waiting)]
-    words = f"{name}: {means[0]} busy, {means[1]} iowait"
-    spans = _spans(rows, busy >= _CPU_PERCENT)
-    if not spans:
+    words = f"CPU: {means[0]} busy, {means[1]} iowait"
+    if not (spans := _spans(rows, busy >= _CPU_PERCENT)):
         return f"{words}; never above {_CPU_PERCENT:g} %."
     longest = max(spans, key=lambda span: span.end_s - span.begin_s)
     lasted = format_duration(round(float(rows.loc[busy >= _CPU_PERCENT, "interval_s"].sum())))

@@ -92,6 +92,7 @@ def build(storms: _Storms) -> Plot:
         heights=(_STACK_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
         widths=(1.0,) * len(drawn),
         width_in=_WIDTHS_IN[len(drawn)],
+        title="" if used["start"] else "Watched disks on one clock",
         answer=f"{len(drawn)} storms with peaks of {peaks} IOPS." if len(drawn) > 1 else "",
         series=tuple(series for series in _SERIES if used.get(series.key, True)),
         caption=_notes(storms),
@@ -384,8 +385,7 @@ def _when(storm: Storm) -> str:
 
 
 def _later(storm: Storm) -> str:
-    share = storm.later_share
-    if math.isnan(share) or _is_at_once(storm):
+    if math.isnan(share := storm.later_share) or _is_at_once(storm):
         return ""
     return f"{100 * share:.0f} % of all I/Os after the last start"
 
