@@ -34,7 +34,7 @@ def test_a_command_of_fio_is_a_campaign(
 def test_a_quiet_run_prints_one_line(volbench: Volbench, tmp_path: Path) -> None:
     """Rate, p99, verdict and folder; the JSON of fio is copied to where the command wants it."""
     own = ("--output=fio.json", "--output-format=json")
-    done = volbench("run", "-q", "-o", "out", "--expect", "p99<9s", "--", "fio", *READS, *own)
+    done = volbench("run", "-q", "-o", "out", "--expect", "iops>1", "--", "fio", *READS, *own)
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
     assert re.search(r"randread 4k.* IOPS, .*p99 .*\. 1 pass; out$", line), line
