@@ -353,12 +353,12 @@ def test_like_reuses_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
     jobs = "jobs:\n  a: {rw: randread}\n  b: {rw: randread, bs: 8k}\n  c: {rw: randread}\n"
     profile = fleet.profile("order: shuffled\n" + jobs)
     start = ("run", profile, "--inventory", fleet.inventory, "--repeat", "2")
-    old = fleet.folder / "old"
-    with mock.patch("volbench.cli.start.execute"):
+    old, new = fleet.folder / "old", fleet.folder / "new"
+    ended = mock.Mock(verdicts=())
+    with mock.patch("volbench.cli.start.execute", return_value=ended):
         done = call(*start, "--limit", "vm0", "-o", old)
     assert done.returncode == 0, done.stderr
-    new = fleet.folder / "new"
-    with mock.patch("volbench.cli.start.execute"):
+    with mock.patch("volbench.cli.start.execute", return_value=ended):
         again = call(
             "run", "--like", old, "--inventory", fleet.inventory, "--limit", "vm1", "-o", new
         )
@@ -367,5 +367,4 @@ def test_like_reuses_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
     first, second = (
         [(run.job, run.repeat, run.seed, run.options) for run in plan.runs] for plan in plans
     )
-    assert len(first) == 6
-    assert first == second
+    assert (len(first), first) == (6, second)

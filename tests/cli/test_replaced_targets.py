@@ -126,22 +126,30 @@ def test_a_device_replaced_between_runs_is_not_overwritten(
     assert digest(image) == before
 
 
+@pytest.mark.parametrize("by_folder", [False, True])
 def test_a_users_file_replaced_between_runs_is_not_overwritten(
-    tmp_path: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch, *, by_folder: bool
 ) -> None:
     """Consent to its name was for the file that had the name, also in a resume."""
-    file, other, old = (tmp_path / name for name in ("file", "other", "old"))
-    for path in (file, other):
-        path.write_bytes(os.urandom(4 * MIB))
-    before = digest(other)
-    act_before_second(
-        monkeypatch, lambda: other.exists() and file.rename(old) and other.rename(file)
-    )
+    named, other, old = (tmp_path / name for name in ("named", "other", "old"))
+    for folder in (named, other):
+        folder.mkdir()
+        (folder / "file").write_bytes(os.urandom(4 * MIB))
+    file, before = named / "file", digest(other / "file")
+
+    def replace() -> None:
+        (named if by_folder else file).rename(old)
+        named.symlink_to(other) if by_folder else (other / "file").rename(file)
+
+    once = [replace]
+    act_before_second(monkeypatch, lambda: once and once.pop()())
     refused = overwrite(tmp_path, DEVICE_PROFILE, file)
     for done in (refused, volbench("resume", tmp_path / "out", "--retry-failed")):
         assert f"{file} is another file than before" in done.stderr
         assert (done.returncode, digest(file)) == (3, before)
-    old.rename(file)
+    if by_folder:
+        named.unlink()
+    old.rename(named if by_folder else file)
     assert volbench("resume", tmp_path / "out", "--retry-failed").returncode == 0
 
 

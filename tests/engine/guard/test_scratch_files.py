@@ -88,8 +88,9 @@ def test_a_new_file_with_the_same_inode_is_another_file(tmp_path: Path, journal:
 
 
 def test_fio_may_replace_a_file_while_its_run_goes_on(tmp_path: Path, journal: Journal) -> None:
-    """It unlinks a file that is too short for a later run, or in each of its loops."""
-    path = tmp_path / "made"
+    """It unlinks a file that is too short, or in each of its loops; an older one is not its own."""
+    path, older = tmp_path / "made", tmp_path / "older"
+    older.write_text("somebody's")
     scratch = scratch_from(journal, tmp_path)
     scratch.expect([str(path)])
     for is_over in (False, False, True):
@@ -97,6 +98,11 @@ def test_fio_may_replace_a_file_while_its_run_goes_on(tmp_path: Path, journal: J
         path.write_text("x")
         scratch.settle([str(path)], is_over=is_over)
         assert scratch.owns(str(path))
+        if not is_over:
+            path.unlink()
+            path.hardlink_to(older)
+            scratch.settle([str(path)])
+            assert not scratch.owns(str(path))
     path.unlink()
     path.write_text("somebody's")
     scratch.settle([str(path)])

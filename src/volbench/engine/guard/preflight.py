@@ -192,16 +192,16 @@ class RunGuard:
         self, run: Run, state: HostState, *, ours: Callable[[str], bool]
     ) -> tuple[KnownFile, ...]:
         """Return the files of a user that a run must leave in their places, with their lengths."""
-        if displaces(run):
-            return ()
-        files = (state.files[path] for path in planned_files(run) if not ours(path))
+        files = {path: state.files[path] for path in planned_files(run) if not ours(path)}
         return tuple(
             KnownFile(
-                *(file.real, file.stat.identity, file.stat.size_bytes),
+                *(name, file.stat.identity, file.stat.size_bytes),
                 file.stat.allocated_bytes if file.named else 0,
             )
-            for file in files
-            if file.stat is not None
+            for path, file in files.items()
+            if file.stat is not None and not displaces(run)
+            # by the planned path too: a folder of it may become a link
+            for name in {file.real, path if file.identity == file.stat.identity else file.real}
         )
 
     def _consent(self, run: Run, *, asked: str = "") -> RunConsent:

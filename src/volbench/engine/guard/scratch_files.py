@@ -230,9 +230,8 @@ class Scratch:
         return path
 
     def _record_folder(self, target: str, path: str, identity: FileIdentity) -> None:
-        host, inode = self._executor.host, self._inodes.get(target, 0)
-        seen = {"path": path, "identity": identity, "inode": inode}
-        self._log.write("folder", host=host, target=target, **seen)
+        on, inode = self._executor.host, self._inodes.get(target, 0)
+        self._log.write("folder", host=on, target=target, path=path, identity=identity, inode=inode)
         self._folders[target] = path, identity
 
     def note_found(self, files: Sequence[KnownFile], *, displaced: str) -> None:
@@ -314,7 +313,8 @@ class Scratch:
             changed = {
                 path: identity
                 for path, identity in seen.items()
-                if identity is not None and identity != self._files.get(path)
+                if identity is not None and identity != (mark := self._files.get(path))
+                if not (mark and 0 < identity[-1] < mark[-1])  # fio's is younger, a user's may not
             }
             self._awaited.difference_update(paths if is_over else ())
             self._made.update(changed)
