@@ -354,11 +354,10 @@ def test_like_reuses_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
     profile = fleet.profile("order: shuffled\n" + jobs)
     start = ("run", profile, "--inventory", fleet.inventory, "--repeat", "2")
     old, new = fleet.folder / "old", fleet.folder / "new"
-    ended = mock.Mock(verdicts=())
-    with mock.patch("volbench.cli.start.execute", return_value=ended):
+    with mock.patch("volbench.cli.start.execute", return_value=()):
         done = call(*start, "--limit", "vm0", "-o", old)
     assert done.returncode == 0, done.stderr
-    with mock.patch("volbench.cli.start.execute", return_value=ended):
+    with mock.patch("volbench.cli.start.execute", return_value=()):
         again = call(
             "run", "--like", old, "--inventory", fleet.inventory, "--limit", "vm1", "-o", new
         )
