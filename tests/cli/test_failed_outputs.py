@@ -45,7 +45,7 @@ def test_a_full_disk_leaves_the_old_file(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("volbench.store.atomic_files.os.fsync", fail)
-    done = volbench(*_words(verb), golden, "-o", target)
+    done = volbench(*verb.split(), golden, "-o", target)
     assert done.returncode == 2, done.stderr
     assert "No space left" in done.stderr
     assert [path.read_text() for path in target.parent.iterdir()] == ["old"]
@@ -57,13 +57,9 @@ def test_a_report_folder_that_is_a_file_is_refused(
 ) -> None:
     """A folder that cannot be written to: no traceback, and where else to write."""
     (golden / "report").write_text("a file")
-    done = volbench(*_words(verb), golden)
+    done = volbench(*verb.split(), golden)
     assert done.returncode == 2
     assert "--output" in done.stderr
-
-
-def _words(verb: str) -> Sequence[str]:
-    return verb.split()
 
 
 EVIL = "=1+1"

@@ -126,11 +126,12 @@ def test_a_device_replaced_between_runs_is_not_overwritten(
     assert digest(image) == before
 
 
-@pytest.mark.parametrize("by_folder", [False, True])
+@pytest.mark.parametrize("how", ["renamed", "by folder", "formatted"])
 def test_a_users_file_replaced_between_runs_is_not_overwritten(
-    tmp_path: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch, *, by_folder: bool
+    tmp_path: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """Consent to its name was for the file that had the name, also in a resume."""
+    """Consent to its name was for the file and content that had the name, also in a resume."""
+    by_folder = how == "by folder"
     named, other, old = (tmp_path / name for name in ("named", "other", "old"))
     for folder in (named, other):
         folder.mkdir()
@@ -138,15 +139,22 @@ def test_a_users_file_replaced_between_runs_is_not_overwritten(
     file, before = named / "file", digest(other / "file")
 
     def replace() -> None:
+        if how == "formatted":
+            call("mkfs.ext4", "-q", "-F", str(file))
+            return
         (named if by_folder else file).rename(old)
         named.symlink_to(other) if by_folder else (other / "file").rename(file)
 
     once = [replace]
     act_before_second(monkeypatch, lambda: once and once.pop()())
     refused = overwrite(tmp_path, DEVICE_PROFILE, file)
+    before = digest(file) if how == "formatted" else before
     for done in (refused, volbench("resume", tmp_path / "out", "--retry-failed")):
-        assert f"{file} is another file than before" in done.stderr
+        problem = "holds ext4" if how == "formatted" else "is another file than before"
+        assert f"{file} {problem}" in done.stderr
         assert (done.returncode, digest(file)) == (3, before)
+    if how == "formatted":
+        return
     if by_folder:
         named.unlink()
     old.rename(named if by_folder else file)

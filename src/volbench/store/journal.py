@@ -32,6 +32,9 @@ _RATE = re.compile(r"[0-9]{1,12}(,[0-9]{1,12})?")  # of reads and writes, as fio
 _MAC_START, _MAC_END = ', "mac": "', '"}'
 
 
+FoundFile = tuple[FileIdentity, str | None]
+
+
 def utc_now() -> str:
     """Return the current time in ISO 8601 with milliseconds and ``Z``."""
     return utc_at(time.time())
@@ -58,8 +61,9 @@ class History:
     scratch: dict[str, dict[str, FileIdentity | None]] = field(default_factory=dict)
     # host to head to count of files that a run was about to create, numbered from 0
     families: dict[str, dict[str, int]] = field(default_factory=dict)
-    # host to path to identity of files of the user, as runs found them
-    found: dict[str, dict[str, FileIdentity]] = field(default_factory=dict)
+    # host to path to identity, and last mark of the content, of files of the user, as runs found
+    # them; None for a mark that was not looked up
+    found: dict[str, dict[str, FoundFile]] = field(default_factory=dict)
     # host to target to path and identity of the private directory created there
     folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
     # host to target to path of one that was about to be created there
@@ -271,8 +275,8 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
         case {"kind": "files", "files": dict(files)}:
             history.files.update({str(name): str(digest) for name, digest in files.items()})
         case {"kind": "found", "host": str(host), "files": dict(files)}:
-            seen = {str(path): _identity_of(numbers) for path, numbers in files.items()}
-            history.found[host] = {path: of for path, of in seen.items() if of is not None}
+            seen = {str(path): (_identity_of(of[:4]), of[4:]) for path, of in files.items()}
+            history.found[host] = {p: (of, m and m[0]) for p, (of, m) in seen.items() if of}
         case {"kind": "imprecise", "workloads": list(workloads)}:
             history.imprecise = [*map(str, workloads)]
         case {"kind": "calibrated", "host": str(host), "speeds": [cpu, timer, wakeup]}:

@@ -41,7 +41,7 @@ _Reason = tuple[str, str]
 # size (put_partition in block/partitions/msdos.c of the kernel)
 _EXTENDED_BYTES = 4096
 
-LAYERED = "measure a file below the overlay or FUSE"
+LAYERED = "measure a file in a filesystem that is not an overlay or FUSE"
 
 _WIPE = "if everything on it may be erased, add --wipe-signatures to --allow-destroy"
 
@@ -206,7 +206,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
         (
             use.hidden,
             f"cannot be compared with the file of the loop device {use.hidden}",
-            f"{LAYERED}, or detach it: losetup -d /dev/{use.hidden}",
+            LAYERED,
         ),
         (use.file_use, f"is on a file in other use: {use.file_use}", "end it: fuser -v FILE"),
         (

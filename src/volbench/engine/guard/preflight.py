@@ -18,7 +18,7 @@ from volbench.engine.guard.run_guard import (
     question_about,
 )
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.hosts.described_volumes import HostState, look_at
+from volbench.engine.hosts.described_volumes import Content, HostState, look_at
 from volbench.errors import FioError, InputError, NoSpaceError, quoted
 from volbench.execute.agent.block_reads import reach_nbd
 from volbench.execute.agent.volumes import DescribedFile, KnownFile
@@ -197,6 +197,7 @@ class RunGuard:
             KnownFile(
                 *(name, file.stat.identity, file.stat.size_bytes),
                 file.stat.allocated_bytes if file.named else 0,
+                None if file.content is None else Content([file.content]).mark,
             )
             for path, file in files.items()
             if file.stat is not None and not displaces(run)

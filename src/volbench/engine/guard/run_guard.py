@@ -49,6 +49,15 @@ OPTION_CONSENT = "fio:"
 """Prefix of an option or engine of fio among what the user allows to destroy data."""
 
 _KIND_NAMES = {"block": "a block device", "char": "a character device", "directory": "a folder"}
+_FILE_USES = {  # by kind, as in `DescribedFile.user`
+    "swap": ("is in use as swap", "release it first: swapoff {}"),
+    "loop": ("is in use by the loop device {}", "release it first: losetup -d /dev/{}"),
+    "hidden": ("cannot be compared with the file of the loop device {}", LAYERED),
+    "program": (
+        "is open in another campaign, a program or the kernel",
+        "find what uses it, and end it: volbench status; fuser -v {}; lsblk",
+    ),
+}
 _STICKY = 0o1000
 _WRITABLE_BY_OTHERS = 0o022
 
@@ -209,8 +218,7 @@ def check_space(
 
 def check_room(executor: Executor, path: str, *, needed_bytes: int) -> None:
     """Look up the free space at a path, and check it; see `check_space`."""
-    free_bytes = free_bytes_at(executor, path)
-    check_space(path, free_bytes=free_bytes, needed_bytes=needed_bytes)
+    check_space(path, free_bytes=free_bytes_at(executor, path), needed_bytes=needed_bytes)
 
 
 def describe_device(facts: VolumeFacts, *, host: str) -> str:
@@ -305,24 +313,11 @@ def check_overwrite(
                 hint="check its path, or write its size: --set size=1g",
             )
         return
-    kind, _, user = file.user.partition(" ")
-    if kind == "swap":
-        raise RefusedError(f"{path} is in use as swap", hint=f"release it first: swapoff {user}")
-    if kind == "loop":
-        raise RefusedError(
-            f"{path} is in use by the loop device {user}",
-            hint=f"release it first: losetup -d /dev/{user}",
-        )
-    if kind == "hidden":
-        raise RefusedError(
-            f"{path} cannot be compared with the file of the loop device {user}",
-            hint=f"{LAYERED}, or detach it: losetup -d /dev/{user}",
-        )
-    if kind:
-        raise RefusedError(
-            f"{path} is open in another campaign, a program or the kernel",
-            hint=f"find what uses it, and end it: volbench status; fuser -v {quoted(path)}; lsblk",
-        )
+    if file.user:
+        kind, _, user = file.user.partition(" ")
+        problem, hint = _FILE_USES[kind]
+        hint = hint.format(user or quoted(path))
+        raise RefusedError(f"{path} {problem.format(user)}", hint=hint)
     if is_ours:
         return
     if not file.named and writes(run):

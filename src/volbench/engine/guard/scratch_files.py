@@ -125,14 +125,13 @@ class Scratch:
             return not [place for place in folders if not self._is_kept(place, folders[place])]
 
     def _is_kept(self, place: str, folder: FileIdentity | None) -> bool:
-        if folder == self._folders[place][1]:
-            return True
-        (volume,) = describe_files(self._executor, [place])
-        self._check_filesystem(place, volume.stat, folder)
-        if folder == self._folders[place][1]:
-            return True
-        del self._folders[place]
-        return False
+        if folder != self._folders[place][1]:
+            (volume,) = describe_files(self._executor, [place])
+            self._check_filesystem(place, volume.stat, folder)
+        is_kept = folder == self._folders[place][1]
+        if not is_kept:
+            del self._folders[place]
+        return is_kept
 
     def _check_filesystem(
         self, target: str, volume: FileStat | None, folder: FileIdentity | None
@@ -238,14 +237,22 @@ class Scratch:
         """Record the files of a user that a run found; refuse another in the place of one."""
         with self._lock:
             found = {} if displaced else {**self._found}  # a run may have replaced them
-            for path, identity, *_ in files:  # the number of its device changes with a boot
-                if found.setdefault(path, identity)[2:] != identity[2:]:
+            for path, identity, _, _, mark in files:
+                known, last = found.get(path, (identity, mark))
+                if known[2:] != identity[2:]:  # the number of its device changes with a boot
                     raise RefusedError(
                         f"{path} is another file than before: it was replaced, or mounted over",
                         hint="put the first one back, or measure this one in a new campaign",
                     )
+                if mark and last is not None and mark != last:
+                    raise RefusedError(
+                        f"{path} holds {mark} now, which was not there before the last run",
+                        hint="if it may be erased, measure the file in a new campaign",
+                    )
+                found[path] = known, last if mark is None else mark
             if found != self._found:
-                self._log.write("found", host=self._executor.host, files=found)
+                files_found = {path: (*known, last) for path, (known, last) in found.items()}
+                self._log.write("found", host=self._executor.host, files=files_found)
                 self._found = found
 
     def is_recorded(self, path: str) -> bool:
@@ -257,8 +264,7 @@ class Scratch:
         return self._is_own(path, self._identities([path], seen)[path])
 
     def _is_own(self, path: str, identity: FileIdentity | None) -> bool:
-        recorded = self._files.get(path)
-        return recorded is not None and recorded == identity and self._is_certain(path)
+        return bool(identity) and self._files.get(path) == identity and self._is_certain(path)
 
     def _is_certain(self, path: str) -> bool:
         """Return whether an identity is certain: has a time of birth, or was recorded just now."""
@@ -341,9 +347,7 @@ class Scratch:
     def _removable(self) -> list[tuple[str, FileIdentity]]:
         """Return the files and then the folders that volbench certainly created."""
         files = [
-            (path, identity)
-            for path in sorted(self._files)
-            if (identity := self._files[path]) is not None and self._is_certain(path)
+            (p, mark) for p, mark in sorted(self._files.items()) if mark and self._is_certain(p)
         ]
         return [*files, *self._folders.values(), *self._abandoned.items()]
 

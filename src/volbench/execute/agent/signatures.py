@@ -171,12 +171,12 @@ def _read_parts(snapshot: Snapshot, devices: Devices, disk: BlockDevice, node: s
     return parts
 
 
-def read_whole(snapshot: Snapshot, devices: Devices, device: BlockDevice) -> Part:
-    """Return the content of a block device as a whole, without its partitions."""
+def read_whole(snapshot: Snapshot, path: str, size_bytes: int) -> Part:
+    """Return the content of a device or file as a whole, without its partitions."""
     try:
-        return within(READ_S, _examine, snapshot, device.node, 0, devices.size_bytes(device))
+        return within(READ_S, _examine, snapshot, path, 0, size_bytes)
     except OSError:
-        return Part(device.node)
+        return Part(path)
 
 
 def _examine(snapshot: Snapshot, node: str, offset: int, size_bytes: int) -> Part:

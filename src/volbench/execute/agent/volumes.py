@@ -80,6 +80,7 @@ class DescribedFile(NamedTuple):
     user: str
     named: bool  # whether the user named it as a file that may be overwritten
     copied_bytes: int  # that an overlay copies before they are overwritten
+    content: "Part | None"  # None if the user did not name it
 
 
 class KnownFile(NamedTuple):
@@ -89,6 +90,7 @@ class KnownFile(NamedTuple):
     identity: "FileIdentity"
     size_bytes: int
     allocated_bytes: int  # with blocks of its own; 0 if it is only read
+    mark: "str | None" = None  # of its content; None if it was not examined
 
 
 class OtherName(NamedTuple):
@@ -300,10 +302,11 @@ class _Describer:
         real, stat = snapshot.real_path(path), snapshot.stat(path)
         folder = snapshot.real_path(parent_of(path)).rstrip("/")
         named = any(snapshot.real_path(entry) == real for entry in allow)
-        others, copied_bytes = "", 0
+        others, copied_bytes, content = "", 0, None
         if named and stat is not None and stat.kind == "file":
             stat = stat._replace(allocated_bytes=snapshot.allocated_bytes(path, stat.size_bytes))
             others = self._other_user(real, stat)
+            content = read_whole(snapshot, real, stat.size_bytes)
             copied_bytes = stat.allocated_bytes if self._is_lower(real) else 0
         return DescribedFile(
             real=real,
@@ -313,6 +316,7 @@ class _Describer:
             user="" if stat is None else self._kernel_user(stat) or others,
             named=named,
             copied_bytes=copied_bytes,
+            content=content,
         )
 
     def _is_lower(self, path: str) -> bool:
@@ -383,19 +387,15 @@ class _Describer:
         description, details = self._attributes(device), asked.details
         if not target:
             return description
-        edges = content = use = None
-        if "edges" in details:
-            edges = self._snapshot.edges(target, self._devices.size_bytes(device))
-        if "content" in details:
-            content = tuple(read_content(self._snapshot, self._devices, device, target))
-        if "use" in details:
-            use = self._use(device, target)
+        snapshot, devices = self._snapshot, self._devices
+        ends = "edges" in details and snapshot.edges(target, devices.size_bytes(device))
+        parts = "content" in details and read_content(snapshot, devices, device, target)
         return description._replace(
-            pin=self._devices.identity(device, target),
+            pin=devices.identity(device, target),
             named=self._is_named(device, target, asked.allow),
-            edges=edges,
-            content=content,
-            use=use,
+            edges=None if ends is False else ends,
+            content=None if parts is False else tuple(parts),
+            use=self._use(device, target) if "use" in details else None,
         )
 
     def _memory_below(self, devices: "list[BlockDevice]") -> str:
@@ -425,13 +425,9 @@ class _Describer:
 
     def _is_named(self, device: BlockDevice, target: str, allow: "Sequence[str]") -> bool:
         """Return whether the user named this device, by its resolved path and its number."""
-        real = self._snapshot.real_path(target)
-        for entry in allow:
-            stat = self._snapshot.stat_visible(entry)
-            is_same = stat is not None and stat.kind == "block" and stat.rdev == device.number
-            if is_same and self._snapshot.real_path(entry) == real:
-                return True
-        return False
+        stats = ((entry, self._snapshot.stat_visible(entry)) for entry in allow)
+        same = (e for e, s in stats if s and s.kind == "block" and s.rdev == device.number)
+        return self._snapshot.real_path(target) in map(self._snapshot.real_path, same)
 
     def _use(self, device: BlockDevice, target: str) -> DeviceUse:
         """Return the uses of a device, under any of its names."""
@@ -463,7 +459,9 @@ class _Describer:
             ),
             hidden=next(filter(None, hidden), ""),
             file_use=next(filter(None, map(self._use_of_file, own)), ""),
-            members=tuple(read_whole(snapshot, devices, whole) for whole in shared.wholes),
+            members=tuple(
+                read_whole(snapshot, each.node, devices.size_bytes(each)) for each in shared.wholes
+            ),
             exclusive=snapshot.exclusive_error(target),
             others=tuple(
                 OtherName(other.node, snapshot.exclusive_error(other.node))
@@ -505,7 +503,7 @@ def changed_files(
 ) -> "tuple[str, ...]":
     """Return a sentence on each file that was removed, replaced, cut or made longer."""
     snapshot, found = snapshot or Snapshot(), []
-    for path, identity, size_bytes, allocated_bytes in files:
+    for path, identity, size_bytes, allocated_bytes, _mark in files:
         stat = snapshot.stat(path, follow=False)
         if stat is None or stat.identity != tuple(identity):
             found.append("{} was {}".format(path, "replaced" if stat else "removed"))
