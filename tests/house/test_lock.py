@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -69,30 +68,6 @@ def test_the_lock_meets_pyproject(
         ]
         assert len(versions) == 1, f"{requirement}: {versions}; {HINT}"
         assert requirement.specifier.contains(versions[0], prereleases=True), HINT
-
-
-def test_the_lock_has_only_needed_packages(
-    project: dict[str, Any], pinned: list[tuple[Requirement, int]]
-) -> None:
-    """What was taken out of pyproject.toml is not installed by CI any longer."""
-    needed: set[str] = set()
-    queue = declared(project)
-    while queue:
-        requirement = queue.pop()
-        name = canonicalize_name(requirement.name)
-        for text in requires(name) or ():
-            below = Requirement(text)
-            for extra in ("", *requirement.extras):
-                wanted = below.marker is None or below.marker.evaluate({"extra": extra})
-                if wanted and canonicalize_name(below.name) not in needed:
-                    queue.append(below)
-        needed.add(name)
-    locked = {
-        canonicalize_name(pin.name)
-        for pin, _ in pinned
-        if pin.marker is None or pin.marker.evaluate()
-    }
-    assert locked == needed, HINT
 
 
 def test_the_rules_of_bandit_are_on(project: dict[str, Any]) -> None:

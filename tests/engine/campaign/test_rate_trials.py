@@ -9,7 +9,9 @@ from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.extensions.lab.silent_export import silent_export
 from volbench.analyse.compare.rate_search import searches_in
+from volbench.engine.conditioning import run_preparation
 from volbench.extensions.lab.scenario import read_scenario
+from volbench.model.results.provenance import BlockSample
 from volbench.store.journal import read_history
 
 PROFILE = """
@@ -35,10 +37,10 @@ def uri() -> str:
     return silent_export()
 
 
-def measured(folder: Path, uri: str, *arguments: str, interrupted: str = "") -> str:
+def measured(folder: Path, uri: str, *arguments: str, interrupted: str = "", rw: str = "") -> str:
     """Run the profile on a disk with 1,100 IOPS, and return what is printed."""
     profile = folder.with_suffix(".yaml")
-    profile.write_text(PROFILE, encoding="utf-8")
+    profile.write_text(PROFILE.replace("randwrite", rw or "randwrite"), encoding="utf-8")
     place = "--on", uri, "--allow-destroy", uri, "-o", folder
     with virtual_fio(read_scenario("p15"), interrupted=interrupted):
         done = call("run", profile, *place, *arguments)
@@ -116,3 +118,17 @@ def test_what_cannot_be_searched_is_refused(tmp_path: Path, job: str, words: str
     done = call("profile", "check", profile)
     assert done.returncode == 2
     assert words in done.stderr + done.stdout
+
+
+def test_a_search_on_blocks_without_data_ends_after_its_first_trial(
+    tmp_path: Path, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reads of blocks that were never written say nothing, at any rate."""
+    empty = BlockSample(unmapped_share=0.9, reported_by="the NBD server")
+    monkeypatch.setattr(run_preparation, "sample_blocks", lambda *_: empty)
+    measured(tmp_path / "c", uri, rw="randread")
+    shown = call("show", tmp_path / "c").stdout
+    assert "most blocks that writes read were never written" in shown
+    assert "volbench warmup" in shown
+    rows = volbench.open_campaign(tmp_path / "c").results()
+    assert [row["job"] for row in rows].count("writes") == 1

@@ -9,6 +9,7 @@ from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.use_method import write_back_tail
 from volbench.analyse.bottleneck.volume_context import (
     MIN_EMPTY,
+    MIN_INVALID_EMPTY,
     DeviceKind,
     device_kind,
     holds_data,
@@ -41,9 +42,6 @@ _MIN_READ_SHARE = 0.5
 # Rate over the declared limit that a provider may allow; more is not a read of stored blocks.
 # Noticed by: test_threshold_edges.py::test_reads_of_an_empty_volume_are_too_fast_above_105_percent
 _MAX_LIMIT_RATIO = 1.05
-# Share of empty blocks from which a result is invalid: most reads need no lookup.
-# Noticed by: test_causes.py::test_empty_blocks_found_by_the_probe_are_reported
-_MIN_INVALID_EMPTY = 0.5
 # Writes of the same buffers from which deduplication pays.
 # Noticed by: test_threshold_edges.py::test_buffers_are_repetitive_from_sixteen_uses
 _MIN_REUSES = 16
@@ -161,7 +159,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
             " and no earlier run wrote to the volume.",
             {"zero_share_percent": 100 * share},
             "read",
-            severity=Severity.INVALID if share >= _MIN_INVALID_EMPTY else None,
+            severity=Severity.INVALID if share >= MIN_INVALID_EMPTY else None,
         )
     elif not view.writes:
         yield from _rates_above_limit(view)
@@ -172,11 +170,9 @@ def _empty_samples(view: RunView) -> Iterator[Observation]:
     blocks = view.volume.blocks if view.volume is not None else None
     if blocks is None:
         return
-    zeros = blocks.zeros / blocks.sampled if blocks.sampled else 0.0
-    unmapped = blocks.unmapped_share or 0.0
-    if max(zeros, unmapped) < MIN_EMPTY:
+    if blocks.empty_share < MIN_EMPTY:
         return
-    parts = []
+    unmapped, parts = blocks.unmapped_share or 0.0, []
     if blocks.zeros:
         parts.append(f"{blocks.zeros} of {blocks.sampled} sampled blocks held only zeros")
     if unmapped >= MIN_EMPTY:
@@ -191,7 +187,7 @@ def _empty_samples(view: RunView) -> Iterator[Observation]:
             "unmapped_percent": 100 * unmapped,
         },
         "read",
-        severity=Severity.INVALID if max(zeros, unmapped) >= _MIN_INVALID_EMPTY else None,
+        severity=Severity.INVALID if blocks.empty_share >= MIN_INVALID_EMPTY else None,
     )
 
 

@@ -285,7 +285,6 @@ def _release(host: ConnectedHost, scratch: Scratch, context: CampaignContext) ->
 
 
 def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
-    """Remove scratch files unless they are to be kept."""
     if keep:
         for path in scratch.paths:
             states.notify(f"scratch file kept: {path}")
@@ -306,7 +305,6 @@ def _report_rounds(context: CampaignContext) -> None:
 
 
 def _report_end(context: CampaignContext) -> CampaignEnded:
-    """Report and return the outcome of the campaign."""
     end = outcome_of(context.campaign, context.states.states)
     context.states.listener(end)
     return end

@@ -252,7 +252,6 @@ def _absent(
 
 
 def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
-    """Prepare a host and identify its volumes."""
     executor = host.executor
     survey, clock = survey_machine(executor)
     ready = ready_host(host, survey, clock)

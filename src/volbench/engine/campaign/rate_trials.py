@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 
+from volbench.analyse.bottleneck.volume_context import MIN_INVALID_EMPTY
 from volbench.analyse.compare.rate_search import RateSearch, Trial, asked_iops, trial_of
 from volbench.engine.campaign.round_stopping import Decision, ResultsJudge
 from volbench.ingest.campaign_tables import read_run
+from volbench.ingest.run_files import read_facts
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.frames.columns import Row
 from volbench.model.frames.expectation import SYNC
@@ -37,10 +39,17 @@ class RateJudge(ResultsJudge):
 
     def before(self, run: Run) -> Decision | None:
         """Return the decision before a trial that is not needed; None for all others."""
-        is_open = run.within and run.id not in self._chosen
-        if not is_open or self._search(run).next_rate() is not None:
+        if not run.within or run.id in self._chosen:
             return None
-        reason = f"the search for the rate of {run.job} has ended"
+        if any(map(self._read_nothing, self._clients(run, run.repeat - 1))):
+            reason = (
+                f"most blocks that {run.job} read were never written, so its latencies are not"
+                " those of the volume; write to it first: volbench warmup"
+            )
+        elif self._search(run).next_rate() is None:
+            reason = f"the search for the rate of {run.job} has ended"
+        else:
+            return None
         return Decision(True, reason, frozenset({run.job}))
 
     def chosen(self, run: Run) -> Run:
@@ -55,12 +64,18 @@ class RateJudge(ResultsJudge):
 
     def _search(self, run: Run) -> RateSearch:
         """Return the search that a run is a trial of, with the trials that all clients finished."""
-        trials: dict[int, list[Run]] = {}
-        for other in self._campaign.runs:
-            if (other.profile, other.job) == (run.profile, run.job) and other.repeat < run.repeat:
-                trials.setdefault(other.repeat, []).append(other)
-        found = (self._trial(clients) for clients in trials.values())
+        found = (self._trial(self._clients(run, repeat)) for repeat in range(1, run.repeat))
         return RateSearch([trial for trial in found if trial is not None])
+
+    def _clients(self, run: Run, repeat: int) -> Sequence[Run]:
+        wanted = run.profile, run.job, repeat
+        runs = self._campaign.runs
+        return [other for other in runs if (other.profile, other.job, other.repeat) == wanted]
+
+    def _read_nothing(self, run: Run) -> bool:
+        """Return whether most blocks that a finished trial was to read held no data."""
+        facts = read_facts(self._layout.run(run.id)) if self._is_finished(run) else None
+        return bool(facts and facts.blocks and facts.blocks.empty_share >= MIN_INVALID_EMPTY)
 
     def _trial(self, clients: Sequence[Run]) -> Trial | None:
         chosen = self._chosen
@@ -86,9 +101,4 @@ class RateJudge(ResultsJudge):
         """Return the options of a client that is asked for its share of a rate; none for 0."""
         if not rate:
             return {}
-        clients = [
-            other
-            for other in self._campaign.runs
-            if (other.profile, other.job, other.repeat) == (run.profile, run.job, run.repeat)
-        ]
-        return {"rate_iops": asked_iops(run, rate / len(clients))}
+        return {"rate_iops": asked_iops(run, rate / len(self._clients(run, run.repeat)))}

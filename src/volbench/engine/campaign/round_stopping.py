@@ -140,7 +140,6 @@ class RoundJudge(ResultsJudge):
 
 
 def _unsteady_words(determined: Determination) -> str:
-    """Describe the variables that are not steady yet."""
     unsteady = [
         f"{variable.track.name} ranges over {format_percent(variable.judged.range_ratio)}"
         f" (at most {format_percent(MAX_RANGE)}) and drifts by"

@@ -116,7 +116,6 @@ class Reader:
     def _read_blocks(
         self, step: RunFolder, name: str, options: Mapping[str, str], *, expected_error: int = 0
     ) -> RunOutput:
-        """Run one process to its end and return its results."""
         self._check_stop()
         argv = [self.fio, "--readonly", "--output-format=json", f"--output={FIO_OUTPUT}", JOB_FILE]
         directory = RunDirectory(self.executor, step, name=f"probe-{secrets.token_hex(4)}")

@@ -191,7 +191,6 @@ def sizes_of(
 
 
 def _size_of(executor: Executor, volume: Volume) -> int:
-    """Return the size of a volume; 0 when it cannot be detected."""
     if volume.pin is not None:
         return volume.pin.size_bytes
     if volume.kind is VolumeKind.FILE:

@@ -292,7 +292,6 @@ class Barrier:
             self._wait.on_late(late)
 
     def _has_quorum(self) -> bool:
-        """Return whether enough clients are ready; if not, record the reason."""
         count = len(self._ready)
         if count >= self._quorum:
             return True
@@ -301,7 +300,6 @@ class Barrier:
         return False
 
     def _missing_text(self) -> str:
-        """Return the names of the missing clients, with reasons."""
         groups = {
             "did not answer": self._late,
             "ended or lost before the start": set(self._runs) - self._late - self._ready,

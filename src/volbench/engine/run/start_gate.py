@@ -296,7 +296,6 @@ class Gate:
             return None
 
     def _gate_text(self, name: str) -> str | None:
-        """Return the content of a gate file; None if it does not exist."""
         if self._executor is None:
             return None
         return self._executor.ask(read_files, [f"{self._folder}/{name}"])[0]

@@ -69,7 +69,6 @@ class StopRequest:
 
 
 def _write_error(text: str) -> None:
-    """Write a message, whatever the other threads hold."""
     with suppress(OSError):
         os.write(2, f"volbench: {text}\n".encode())
 

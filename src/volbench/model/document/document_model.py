@@ -29,12 +29,7 @@ Schema = dict[str, Any]
 
 MAY_BE_NULL = "may be null"  # Comment of a nullable value; all other keys need a value
 # Bounds that pydantic does not translate to JSON Schema behind a validator
-_BOUNDS = {
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-}
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 _T = TypeVar("_T")
 _ANSWERS = {"true": True, "yes": True, "on": True, "1": True} | dict.fromkeys(
     ("false", "no", "off", "0"), False
@@ -148,9 +143,7 @@ def null_is_none(value: object) -> Any:  # noqa: ANN401 - whatever a field holds
 
 # A value that may be null in the file
 Nullable = Annotated[
-    _T | None,
-    BeforeValidator(null_is_none),
-    Field(json_schema_extra={"$comment": MAY_BE_NULL}),
+    _T | None, BeforeValidator(null_is_none), Field(json_schema_extra={"$comment": MAY_BE_NULL})
 ]
 
 

@@ -91,11 +91,7 @@ class Fault:
 
 def fault_error(fault: Fault) -> PydanticCustomError:
     """Return a fault as an error for field validators to raise; `Fault.at` is not used."""
-    context: dict[str, Any] = {
-        "message": fault.message,
-        "hint": fault.hint,
-        "on_key": fault.on_key,
-    }
+    context: dict[str, Any] = {"message": fault.message, "hint": fault.hint, "on_key": fault.on_key}
     return PydanticCustomError("fault", "{message}", context)
 
 

@@ -53,12 +53,7 @@ _PLAIN = re.compile(
 
 
 def parse_document(
-    text: str,
-    problems: Problems,
-    *,
-    what: str,
-    needs: str,
-    most_values: int = _MAX_NODES,
+    text: str, problems: Problems, *, what: str, needs: str, most_values: int = _MAX_NODES
 ) -> Node | None:
     """Return the root mapping of a YAML 1.2 text, or None if it has none.
 

@@ -53,6 +53,11 @@ class BlockSample(Frozen):
     reported_by: str = ""  # source of that share; empty for none
     problem: str = ""  # why no block was read; empty where some were
 
+    @property
+    def empty_share(self) -> float:
+        """Share of the blocks without data, by the samples or by the storage."""
+        return max(self.zeros / max(self.sampled, 1), self.unmapped_share or 0.0)
+
 
 class VolumeFacts(Frozen):
     """A volume and the block device under it."""
