@@ -134,7 +134,9 @@ def test_a_stop_ends_the_sampler_at_once(tmp_path: Path, when: str) -> None:
     assert len(seen.samples.taken) >= 2
     assert running(tmp_path / "run") == []
     if stop.requested and when == "tail":
-        assert seen.samples.marks[-1] == "tail cut off: stopped by the user"
+        # Where another program syncs meanwhile, nothing is left to wait for
+        ends = {"tail cut off: stopped by the user", "tail settled"}
+        assert seen.samples.marks[-1] in ends
 
 
 def test_killed_supervisor_is_reported(tmp_path: Path) -> None:
@@ -150,7 +152,7 @@ def test_killed_supervisor_is_reported(tmp_path: Path) -> None:
             killed.extend(pid for pid in running(tmp_path / "run") if command_of(pid) != "fio")
             kill_all(killed)
 
-    options = {**PACED, "size": "4194304"}
+    options = {**PACED, "size": "4194304", "runtime": "8s"}
     seen = measure(tmp_path / "place", tmp_path / "run", options, listener=listener)
     assert len(killed) == 1
     assert seen.end.state is RunState.FAILED
@@ -206,6 +208,7 @@ def test_a_partition_is_reported_with_its_backing_disk(tmp_path: Path, disks: Di
     assert total == pytest.approx(seen.io_bytes, rel=0.02)
 
 
+@pytest.mark.alone  # dirty pages are those of the machine, and whoever syncs writes all of them
 @pytest.mark.root
 def test_a_buffered_write_shows_dirty_pages_and_write_back(tmp_path: Path, disks: Disks) -> None:
     """What fio left in memory grows there, and is seen on its way to the device afterwards."""
@@ -213,21 +216,20 @@ def test_a_buffered_write_shows_dirty_pages_and_write_back(tmp_path: Path, disks
     disks.format(device)
     place = disks.mount(device)
     stop = StopRequest()
+    call("sync")  # what tests before this one left
 
     def write_back() -> None:
         call("sync", "-f", str(place))
-        # Others on this machine may leave pages too: the tail is not to wait for theirs.
-        threading.Timer(3.0, stop.request).start()
+        stop.request()  # after one more sample
 
     def listener(event: Event) -> None:
         if isinstance(event, Notice):
-            threading.Timer(0.5, write_back).start()
+            threading.Thread(target=write_back).start()
 
     options = {"rw": "write", "bs": "65536", "direct": "0", "size": str(64 * MIB)}
     seen = measure(place, tmp_path / "run", options, listener=listener, stop=stop)
     assert seen.end.state is RunState.FINISHED, seen.end.reason
     unwritten = [sample.unwritten_bytes for sample in seen.samples.taken]
-    # Pages of others may be written back meanwhile, so the least amount is what there was before
     assert max(unwritten) - min(unwritten) > 0.5 * seen.io_bytes
     tail = [row for row in seen.rows if row["after_fio"] and row["device"] == device[5:]]
     written = sum(number(row, "write_bw_bytes_per_s") * number(row, "interval_s") for row in tail)
