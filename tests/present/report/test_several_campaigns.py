@@ -39,7 +39,7 @@ def test_campaigns_are_compared_on_one_page(
     assert page.faults == []
     [title] = page.text("h1")
     assert title.startswith("first and second: ")
-    assert {"workload", "first", "second"} <= set(page.text("th"))
+    assert {"IOPS by workload", "first", "second"} <= set(page.text("th"))
     assert {"Campaign first", "Campaign second"} <= set(page.text("h2"))
     monkeypatch.setattr("volbench.api.report_content.valid_results", lambda *_: ([], "2 invalid"))
     assert report(tmp_path, "--output", tmp_path / "page.html").exit_code == 0

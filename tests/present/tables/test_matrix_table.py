@@ -20,7 +20,7 @@ def test_a_matrix_has_workloads_by_what_is_compared() -> None:
     rows += [row("b", 16, 2010 + 50 * n, n) for n in (1, 2, 3)]
     table = compared_page_table(design_of(rows))
     assert table is not None
-    assert [column.heading for column in table.columns] == ["workload", "a", "b"]
+    assert [column.heading for column in table.columns] == ["IOPS by workload", "a", "b"]
     cells = [[column.cell(item) for column in table.columns[1:]] for item in table.rows]
     assert cells == [["1k", "502 \N{MINUS SIGN}50 %"], ["2.1k ~", "2.11k"]]
 

@@ -22,7 +22,7 @@ from volbench.present.plots.selection import valid_frames
 
 Read = Callable[[str], pd.DataFrame]  # frame name to frame
 _DEFAULTS = Options()
-_HEIGHT_IN = 3.4  # Of the panels together, so that title, answer and chart share the first screen
+_HEIGHT_IN, _LEAST_IN = 3.4, 1.0  # Of all panels, to share the first screen with the answer; of one
 _MAX_ABREAST, _WIDE_IN = 2, 7.5  # Panels and inches from which a chart takes the whole page
 _MAX_VOLUMES = 2  # More are ranked, though a warm-up was measured. Noticed by: test_lead_charts.py
 _MAX_STORMS = 2  # More parallel steps are a fleet. Noticed by: test_lead_charts.py
@@ -76,7 +76,8 @@ def fitted(plot: Plot) -> Plot:
     """Return a plot as low as the first screen needs and the names beside it allow."""
     scale = min(1.0, _HEIGHT_IN / sum(plot.heights))
     names_in = {each.row: rows_height_in(each.y.categories, is_tight=True) for each in plot.panels}
-    heights = (max(own * scale, names_in.get(row, 0.0)) for row, own in enumerate(plot.heights))
+    least = (max(min(own, _LEAST_IN), names_in.get(n, 0.0)) for n, own in enumerate(plot.heights))
+    heights = (max(own * scale, low) for own, low in zip(plot.heights, least, strict=True))
     return replace(plot, heights=tuple(heights))
 
 

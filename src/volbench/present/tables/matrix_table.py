@@ -52,7 +52,7 @@ def compared_page_table(design: Design) -> Table[Any] | None:
         for key, text in words.items()
     ]
     names = value_names(compared.column, compared.known)
-    columns = [Column[_Row]("workload", lambda row: row.workload, priority=IDENTITY)]
+    columns = [Column[_Row]("workload", lambda row: row.workload, "IOPS by workload", IDENTITY)]
     first = compared.known[0] if compared.column in _IN_ORDER else None
     columns += [_column(value, names[value], first) for value in compared.known]
     is_repeated = any(len(each.rates) > 1 for row in rows for each in row.results.values())

@@ -48,7 +48,7 @@ _BAR_SPAN = 100.0  # Of bars, beyond which the least would be a line
 _RATIO_SPAN = 4.0  # Of ratios, beyond which their scale is logarithmic
 _FAR = 4.0  # Ratio of limit to data above which the limit is not drawn
 _MAX_STEPS = 100  # In which neighbours move apart
-_GAP = 0.1  # Between two names at the ends of lines, as a share of the height
+_GAP = 0.125  # Between two names at the ends of lines, as a share of the height
 _MAX_TABLE_ROWS = 40
 _CROWDED = 8.0  # Ratio of values beside a zero that would touch on a linear axis
 _LETTER_IN = 0.065  # Width of a letter of a table
@@ -368,11 +368,7 @@ def _end_texts(
         }
     )
     if named:
-        return (
-            marks.Texts(
-                placed, by="_colour", offset_pt=(7, 0), is_bold=True, size=8, is_boxed=True
-            ),
-        )
+        return (marks.Texts(placed, by="_colour", offset_pt=(7, 0), is_bold=True, size=8),)
     return (
         marks.Texts(
             placed, by="_colour", offset_pt=(0, 4), align="center", valign="bottom", size=7

@@ -207,7 +207,8 @@ def _set_axis(axes: Axes, way: Literal["x", "y"], axis: Axis, *, size_in: float)
     elif axis.scale == "symlog":
         setter("symlog", linthresh=1, base=4, linscale=0.5)
     room = int(size_in / _CHARACTER_IN * _FONT_PT / float(mpl.rcParams["font.size"]))
-    drawn.set_label_text(fill(axis.label, room) if way == "y" and room > 0 else axis.label)
+    label = fill(axis.label, max(room, 1), break_long_words=False)
+    drawn.set_label_text(label if way == "y" else axis.label)
     if axis.scale == "category":
         _set_categories(axes, way, axis)
     else:
