@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import attach_loop
+from tests.fleet.desk import Desk
 from tests.fleet.hosts import Fleet, call, fleet
 
 
@@ -14,6 +15,12 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     """Hand out two hosts that the tests of a module share: each test leaves them as they were."""
     with fleet(2, tmp_path_factory.mktemp("fleet") / "f") as found:
         yield found
+
+
+@pytest.fixture
+def desk(tmp_path: Path, hosts: Fleet) -> Desk:
+    """Hand out a desk for the hosts."""
+    return Desk(tmp_path, hosts)
 
 
 @pytest.fixture

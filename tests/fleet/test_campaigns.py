@@ -8,7 +8,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -35,11 +34,6 @@ pytestmark = pytest.mark.root
 def _hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
     with fleet(3, tmp_path_factory.mktemp("campaigns") / "f") as found:
         yield found
-
-
-@pytest.fixture(name="desk")
-def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
-    return Desk(tmp_path, hosts)
 
 
 def test_a_campaign_runs_on_three_hosts(desk: Desk) -> None:

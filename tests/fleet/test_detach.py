@@ -3,24 +3,17 @@
 import os
 import re
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.command_line import everything_from, start
 from tests.fleet.desk import Desk, check_clean, ended, heard
-from tests.fleet.hosts import Fleet
 from tests.held_fio import held_on, release
 from tests.waiting import killed_in_time, until
 from volbench.api.live_rates import read_rates
 from volbench.store.layout import Layout
 
 pytestmark = pytest.mark.root
-
-
-@pytest.fixture(name="desk")
-def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
-    return Desk(tmp_path, hosts)
 
 
 def test_a_closed_terminal_does_not_stop_the_campaign(desk: Desk) -> None:

@@ -5,7 +5,6 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -13,23 +12,12 @@ import volbench
 from tests.fleet import texts
 from tests.fleet.delay import long_line
 from tests.fleet.desk import SECOND_BYTES, Desk, check_clean, ended, fios, gate_has, heard
-from tests.fleet.hosts import Fleet, fleet
+from tests.fleet.hosts import Fleet
 from tests.held_fio import held_on, release
 from tests.waiting import until
 from volbench.execute.agent.gate import WOKE
 
 pytestmark = pytest.mark.root
-
-
-@pytest.fixture(name="hosts", scope="module")
-def _hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    with fleet(2, tmp_path_factory.mktemp("start") / "f") as found:
-        yield found
-
-
-@pytest.fixture(name="desk")
-def _desk(tmp_path: Path, hosts: Fleet) -> Desk:
-    return Desk(tmp_path, hosts)
 
 
 def test_ordinary_user_starts_fio_by_sudo(desk: Desk) -> None:

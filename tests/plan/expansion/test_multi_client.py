@@ -111,6 +111,9 @@ def test_measured_jobs_are_staggered_and_preparation_is_not() -> None:
     assert reported == {(Phase.PRECONDITION, Start.TOGETHER, 0.0)}
     assert [run.start_offset_s for run in runs if run.step == 2] == [0.0, 20.0, 40.0, 60.0]
     assert {run.start for run in runs if run.step == 2} == {Start.STAGGERED}
+    text = job("rw: read, size: 1m, runtime: 1s, time_based: 1, within: p99 < 1s")
+    with pytest.raises(InputError, match="adds up the rates of clients that run together"):
+        planned(f"{text}start: sequential\n", *two_hosts(4))
 
 
 def test_hosts_of_several_turns_have_steps_of_their_own() -> None:

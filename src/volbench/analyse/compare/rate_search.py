@@ -11,11 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, takewhile
 from statistics import fmean
 from typing import cast
 
-from volbench.analyse.frames.run_options import WITHIN
+from volbench.analyse.frames.run_options import TURN, WITHIN
 from volbench.model.campaign.planned_run import Run
 from volbench.model.frames.expectation import parse_expectation
 
@@ -105,12 +105,7 @@ class RateSearch:
     @property
     def kept(self) -> Level | None:
         """The highest rate below it; None if none kept the conditions."""
-        found = None
-        for level in self.levels:
-            if not level.is_kept:
-                break
-            found = level
-        return found
+        return (None, *takewhile(lambda level: level.is_kept, self.levels))[-1]
 
     @property
     def free(self) -> Level | None:
@@ -173,7 +168,7 @@ def searches_in(rows: Sequence[Mapping[str, object]]) -> list[FoundRate]:
     jobs: dict[tuple[object, ...], dict[object, list[int]]] = {}
     for place, row in enumerate(rows):
         if row.get(WITHIN):
-            key = row["campaign"], row["profile"], row["job"]
+            key = row["campaign"], row["profile"], row["job"], row.get(TURN)
             jobs.setdefault(key, {}).setdefault(row["repeat"], []).append(place)
     found = []
     for trials in jobs.values():
@@ -207,10 +202,8 @@ def trial_of(rows: Sequence[Mapping[str, object]], within: Sequence[str]) -> Tri
         values.append(max(known))
         is_met = is_met and all(map(condition.holds, known))
     rates = [float(str(row["iops"])) for row in rows if row.get("iops") is not None]
-    asked = {row["run"]: asked_of(row) for row in rows}
-    return (
-        Trial(math.fsum(asked.values()), math.fsum(rates), tuple(values), is_met) if rates else None
-    )
+    asked = math.fsum({row["run"]: asked_of(row) for row in rows}.values())
+    return Trial(asked, math.fsum(rates), tuple(values), is_met) if rates else None
 
 
 def asked_of(row: Mapping[str, object]) -> float:

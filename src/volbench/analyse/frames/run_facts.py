@@ -13,12 +13,14 @@ import pandas as pd
 from volbench.analyse.frames.design import GIVEN
 from volbench.analyse.frames.run_options import (
     BESIDE,
+    TURN,
     WITHIN,
     beside,
     given_order,
     option_names,
     option_values,
     section_of,
+    turns_of,
 )
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign, Run
@@ -89,9 +91,9 @@ def with_options(summary: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
         {**_reported_facts(by_run[run], group), **option_values(by_run[run], group, options)}
         for run, group in zip(summary["run"], summary["group"].astype(str), strict=True)
     ]
-    names = [*_ADDED, *options]
-    added = pd.DataFrame(rows, index=summary.index, columns=names).astype(object)
+    added = pd.DataFrame(rows, index=summary.index, columns=[*_ADDED, *options]).astype(object)
     added[GIVEN] = [given_order(campaign)] * len(added)
+    added[TURN] = summary["host"].map(turns_of(campaign))
     if any(run.within for run in campaign.runs):
         added[WITHIN] = [by_run[run].within or "" for run in summary["run"]]
     return pd.concat([summary, added[[name for name in added if name not in summary]]], axis=1)

@@ -14,6 +14,7 @@ from volbench.model.frames.metadata import UNTIL_STEADY, option_matters, option_
 from volbench.units import natural_order
 
 WITHIN = "_within"  # Column of the bounds on latencies in whose search a run is a trial
+TURN = "_turn"  # Column of the turn in which a host runs; 0 where hosts run together
 BESIDE = "_beside"  # Column of what `beside` returns
 _MEMBERS = "_members"  # Column of the runs of a sum
 # Columns of the first process that name the sum of several
@@ -65,10 +66,11 @@ def rows_with_options(
     known = list(parts)
     names = option_names(campaign for campaign, _, _ in known)
     return [
-        {**option_values(runs[str(row["run"])], str(row.get("group")), names), **row, GIVEN: given}
+        {**option_values(runs[run], str(row.get("group")), names), **row, **of_host}
         for campaign, runs, rows in known
-        for given in [given_order(campaign)]
+        for given, turns in [(given_order(campaign), turns_of(campaign))]
         for row in with_sums(rows, partial(lambda of, row: beside(of[str(row["run"])]), runs))
+        for run, of_host in [(str(row["run"]), {GIVEN: given, TURN: turns.get(row["host"])})]
     ]
 
 
@@ -76,6 +78,11 @@ def given_order(campaign: Campaign) -> tuple[str, ...]:
     """Return arms, and hosts that take turns, in the order in which they were given."""
     is_in_turn = any(run.in_turn for run in campaign.runs)
     return *campaign.arms, *(host.name for host in campaign.hosts if is_in_turn)
+
+
+def turns_of(campaign: Campaign) -> dict[object, int]:
+    """Return the turn in which each host runs; 0 for hosts that run together."""
+    return {host.name: host.turn for host in campaign.hosts}
 
 
 def beside(run: Run) -> int | None:

@@ -59,33 +59,26 @@ class CampaignContext:
     def judges(self) -> list[ResultsJudge]:
         """Judges of results during the campaign; numpy is imported only where there are any."""
         found: list[ResultsJudge] = []
+        plan, states = (self.layout, self.campaign), self.states
         if self.campaign.rounds:
             from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - numpy
 
-            judge = RoundJudge(self.layout, self.campaign, is_finished=self.states.is_finished)
-            found.append(judge)
+            found.append(RoundJudge(*plan, is_finished=states.is_finished))
         if self.campaign.repeats:
             from volbench.engine.campaign.repeat_stopping import PrecisionJudge  # noqa: PLC0415 - numpy
 
-            is_finished = self.states.is_finished
-            found.append(PrecisionJudge(self.layout, self.campaign, is_finished=is_finished))
+            found.append(PrecisionJudge(*plan, is_finished=states.is_finished))
         if self.campaign.ladders:
             from volbench.engine.campaign.depth_stopping import DepthJudge  # noqa: PLC0415 - numpy
 
-            is_finished = self.states.is_finished
-            found.append(DepthJudge(self.layout, self.campaign, is_finished=is_finished))
+            found.append(DepthJudge(*plan, is_finished=states.is_finished))
         if any(run.within for run in self.campaign.runs):
             from volbench.engine.campaign.rate_trials import RateJudge  # noqa: PLC0415 - numpy
 
-            found.append(
-                RateJudge(
-                    self.layout,
-                    self.campaign,
-                    is_finished=self.states.is_finished,
-                    chosen=self.states.chosen,
-                    choose=self.states.choose,
-                )
+            judge = RateJudge(
+                *plan, is_finished=states.is_finished, chosen=states.chosen, choose=states.choose
             )
+            found.append(judge)
         return found
 
     def chosen(self, run: Run) -> Run:

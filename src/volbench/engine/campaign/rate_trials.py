@@ -11,6 +11,7 @@ from threading import RLock
 
 from volbench.analyse.bottleneck.volume_context import MIN_INVALID_EMPTY
 from volbench.analyse.compare.rate_search import RateSearch, Trial, asked_iops, trial_of
+from volbench.analyse.frames.run_options import turns_of
 from volbench.engine.campaign.round_stopping import Decision, ResultsJudge
 from volbench.ingest.campaign_tables import read_run
 from volbench.ingest.run_files import read_facts
@@ -36,6 +37,7 @@ class RateJudge(ResultsJudge):
         self._chosen, self._choose = chosen, choose
         self._lock = RLock()
         self._rows: dict[str, Sequence[Row]] = {}
+        self._turns = turns_of(campaign)
 
     def before(self, run: Run) -> Decision | None:
         """Return the decision before a trial that is not needed; None for all others."""
@@ -68,9 +70,13 @@ class RateJudge(ResultsJudge):
         return RateSearch([trial for trial in found if trial is not None])
 
     def _clients(self, run: Run, repeat: int) -> Sequence[Run]:
-        wanted = run.profile, run.job, repeat
-        runs = self._campaign.runs
-        return [other for other in runs if (other.profile, other.job, other.repeat) == wanted]
+        """Return the runs of one trial: of hosts in turn, each of which searches, only of one."""
+        wanted = run.profile, run.job, repeat, self._turns.get(run.host)
+        return [
+            other
+            for other in self._campaign.runs
+            if (other.profile, other.job, other.repeat, self._turns.get(other.host)) == wanted
+        ]
 
     def _read_nothing(self, run: Run) -> bool:
         """Return whether most blocks that a finished trial was to read held no data."""

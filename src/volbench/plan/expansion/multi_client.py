@@ -385,6 +385,10 @@ def _check(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
                 hint=f"add --on {missing[0]}={client.host.name}:PATH; with an inventory"
                 f" --on {missing[0]}=PATH, or the volume to the host in it",
             )
+    searched = [each for each in profiles if any(job.within for job in each.jobs)]
+    if len(clients) > 1 and any(each.start is not Start.TOGETHER for each in searched):
+        message = "within adds up the rates of clients that run together"
+        raise InputError(message, hint="write start: together, or leave out start")
     in_rounds = next((profile.name for profile in profiles if profile.rounds), None)
     if in_rounds is not None and len(clients) > 1:
         raise InputError(

@@ -129,10 +129,7 @@ def _until_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
         return
     for options in effective_options(job, defaults).values():
         runtime_s, window_s = parse_duration(options.get("runtime", "0")), job.until.window_s
-        if not (
-            parse_duration(options.get("runtime", "0")) > 0
-            and options.get("time_based", "0") != "0"
-        ):
+        if not (runtime_s > 0 and options.get("time_based", "0") != "0"):
             message = "until: steady needs a runtime, which is its deadline, and time_based"
             yield Conflict(message, "add runtime: 30m and time_based: 1", "until")
         elif runtime_s < window_s:
