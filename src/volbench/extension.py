@@ -85,6 +85,9 @@ class Extension(NamedTuple):
     methods: Mapping[str, str] = _NONE
     # functions that yield further sentences of the answer of a `Dataset`
     sentences: Sequence[str] = ()
+    # function that returns trends, or a comparison, with what explains them, given also what was
+    # asked: a `Dataset` or folders, and the question
+    explain: str = ""
     # function that returns a campaign folder with results of other tools at a path, for reading
     campaign_of: str = ""
     # context managers around the execution of a campaign, given its folder and its hosts; each

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison import compare as compare_sides
@@ -24,6 +24,7 @@ from volbench.analyse.frames.row_filter import select
 from volbench.analyse.frames.run_options import given_order
 from volbench.api.many_campaigns import Dataset, facts_by_campaign, open_campaigns
 from volbench.errors import InputError
+from volbench.extension import extensions, load
 from volbench.model.frames.column_names import listed_names
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from volbench.api.notebook import Verdicts
 
+_Result = TypeVar("_Result", Comparison, Trends)
 _SIDES = (ARM, "volume")  # Columns that are compared in a single folder, unless one is named
 
 
@@ -114,12 +116,11 @@ def compare_folders(
             "--base names a value of --between",
             hint="without --between, the base is the first folder",
         )
-    return compare_sides(
-        facts,
-        {name: dataset.frame("findings") for name, dataset in opened.items()},
-        question,
-        bins=lambda name: opened[name].frame("histogram"),
+    findings = {name: dataset.frame("findings") for name, dataset in opened.items()}
+    result = compare_sides(
+        facts, findings, question, bins=lambda name: opened[name].frame("histogram")
     )
+    return _explained(result, folders, question)
 
 
 def trend(
@@ -167,13 +168,17 @@ def trend(
 
 def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
     """Follow each workload over campaigns that were opened."""
-    return find_trends(
-        dataset.summary(options=True),
-        dataset.frame("findings"),
-        question,
-        facts=facts_by_campaign(dataset),
-        sums=dataset.frame("aggregate"),
-    )
+    findings, sums = dataset.frame("findings"), dataset.frame("aggregate")
+    rows, facts = dataset.summary(options=True), facts_by_campaign(dataset)
+    trends = find_trends(rows, findings, question, facts=facts, sums=sums)
+    return _explained(trends, dataset, question)
+
+
+def _explained(result: _Result, *asked: object) -> _Result:
+    """Return a result with what extensions know of it, such as that a host was slower."""
+    for reference in (extension.explain for extension in extensions() if extension.explain):
+        result = load(reference)(result, *asked)
+    return result
 
 
 def _side_names(folders: Sequence[str | Path]) -> list[str]:

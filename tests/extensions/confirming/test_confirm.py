@@ -7,11 +7,16 @@ from subprocess import CompletedProcess
 
 import pytest
 
+import volbench
 from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.extensions.lab.silent_export import silent_export
 from volbench.extensions.confirming.judgement import Alarm, Outcome
 from volbench.extensions.lab.scenario import load_scenario
+from volbench.store.archive import hold_campaign
+from volbench.store.consent import seal_of
+from volbench.store.journal import Journal
+from volbench.store.layout import Layout
 
 NAN = float("nan")
 PROFILE = """
@@ -118,3 +123,17 @@ def test_what_cannot_be_measured_again_is_refused(made: Path, tmp_path: Path) ->
     done = call(*look)
     assert done.returncode == 2
     assert "volbench resume" in done.stderr
+
+
+def test_trends_and_comparisons_in_python_name_a_slower_host(made: Path, tmp_path: Path) -> None:
+    """They have the remarks of the command line."""
+    nights = Path(shutil.copytree(made, tmp_path / "all"))
+    for night in nights.iterdir():
+        layout = Layout(night)
+        with hold_campaign(layout), Journal(layout.journal, seal_of(layout)) as journal:
+            speeds = [92.0 if night.name == "6" else 100.0, 50.0, 4.0]
+            journal.write("calibrated", host="local", speeds=speeds)
+    remarks = volbench.trend(nights, metric="iops").attrs["remarks"]
+    assert "host 8 % slower (cpu) than usual in 6" in remarks
+    found = volbench.compare(nights / "1", nights / "6", metric="iops")
+    assert "host 8 % slower (cpu) in 6 than in 1" in found.remarks

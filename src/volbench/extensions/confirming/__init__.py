@@ -7,5 +7,6 @@ extension = Extension(
     options=dict.fromkeys(
         ("compare", "trend"), "volbench.extensions.confirming.confirm_options:CONFIRM"
     ),
+    explain="volbench.extensions.confirming.judgement:explained",
     listeners=("volbench.extensions.confirming.host_speed:calibrated",),
 )

@@ -42,20 +42,18 @@ class Confirmation(Addition):
     allow_exec: bool  # accept options that run programs or leave the run's folder
 
     def confirmed(self, result: Any, *asked: Any) -> Any:  # noqa: ANN401 - as it was given
-        """Return a result that names a slower host; with --confirm, what alarms is measured again.
+        """Return a result; with --confirm, what alarms is measured again.
 
         Args:
             asked: as for `Addition`.
         """
-        from volbench.extensions.confirming.judgement import explained, judged_again
-
-        result, output = explained(result, *asked[:3]), asked[3]
         if not self.confirm:
             given = given_option("yes", "allow_destroy", "wipe_signatures", "allow_shared_folder")
             if given:
                 message = f"{given} is for measuring again"
                 raise InputError(message, hint="add --confirm, or leave it out")
             return result
+        from volbench.extensions.confirming.judgement import judged_again
         from volbench.extensions.confirming.repetition import repeat_campaign
 
         start = StartOptions(
@@ -70,7 +68,7 @@ class Confirmation(Addition):
 
         def measure(folder: Path, jobs: set[str]) -> Path:
             keys = self.host_keys
-            return repeat_campaign(folder, jobs, start=start, host_keys=keys, output=output)
+            return repeat_campaign(folder, jobs, start=start, host_keys=keys, output=asked[3])
 
         return judged_again(result, *asked[:3], measure=measure)
 

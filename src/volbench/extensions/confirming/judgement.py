@@ -87,7 +87,7 @@ def _loss_words(loss: float) -> str:
 
 def explained(result: Any, *asked: Any) -> Any:  # noqa: ANN401 - trends, or a comparison
     """Return a result that names a host that was slower than usual."""
-    return _subject(result, *asked).explained
+    return _subject(result, *asked, "").explained
 
 
 def judged_again(
