@@ -201,7 +201,9 @@ def test_a_volume_whose_runs_are_invalid_is_named_with_the_rule() -> None:
     with pytest.raises(ComparisonError, match="left in v1; v1: 5 runs are invalid by page-cache"):
         compare({"A": pd.concat([parts["v1"], parts["v2"]])}, {"A": findings}, question)
     shared = findings_of(("shared-limit", "warning", parts["v3"]["run"].iloc[0], None))
-    findings = pd.concat([findings, shared.assign(message="v2 and v3 are on one disk.")])
+    findings = pd.concat(
+        [findings, shared.assign(message="v2 and v3 are on one disk.", evidence="{}")]
+    )
     found = compare({"A": pd.concat(parts.values())}, {"A": findings}, question)
     assert (only(found).base, only(found).candidate) == ("v2", "v3")
     assert any(text.startswith("v2 and v3 are on one disk: a diff") for text in found.remarks)

@@ -125,7 +125,9 @@ def test_verbs_read_files_and_standard_input(
     with (results / "run.json").open() as stdin:
         piped = volbench("show", "-", stdin=stdin)
     assert piped.stdout == shown.stdout
+    caplog.clear()
     compared = volbench("compare", "old.json", "new.json")
+    assert caplog.text.count("1 run of results from fio") == 2
     assert compared.returncode == 0, compared.stderr
     assert "one run per side" in compared.stdout
     assert volbench("report", "results").returncode == 0

@@ -89,7 +89,7 @@ def test_a_climb_and_a_shared_disk_are_said_with_the_answer() -> None:
     rows = [result("reads", repeat=n, iops=300.0, rw="randread") for n in (1, 2)]
     findings: list[Row] = [
         {"run": row["run"], "job": "reads", "rule": rule, "severity": "warning", "message": rule}
-        | {"evidence": '{"cold_iops": 10.0, "plateau_iops": 450.0}'}
+        | {"evidence": '{"cold_iops": 10.0, "plateau_iops": 450.0, "volumes": "/a, /b"}'}
         for row, rule in (
             (rows[0], "cold-blocks"),
             (rows[0], "shared-limit"),
@@ -98,7 +98,7 @@ def test_a_climb_and_a_shared_disk_are_said_with_the_answer() -> None:
     ]
     text = "\n".join(concluded(rows, findings=findings))
     assert "reads climbed from 10 to 450 IOPS, as a cold volume does" in text
-    assert "shared-limit: a difference may come from the load on it, not from the volumes." in text
+    assert "shared-limit: a difference of up to 2 times may come from the load on it." in text
     assert "Warning (1 of 2 runs, cold-blocks): cold-blocks. And 3 more warnings." in text
 
 

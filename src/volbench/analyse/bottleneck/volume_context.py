@@ -145,9 +145,7 @@ class Earlier:
 def holds_data(view: RunView) -> bool:
     """Return whether blocks were sampled right before a run, and nearly all of them held data."""
     blocks = None if view.volume is None else view.volume.blocks
-    if blocks is None or not blocks.sampled:
-        return False
-    return blocks.empty_share < MIN_EMPTY
+    return blocks is not None and blocks.sampled > 0 and blocks.empty_share < MIN_EMPTY
 
 
 def _ranges(view: RunView) -> Iterator[Range]:

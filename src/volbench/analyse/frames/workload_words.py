@@ -1,5 +1,6 @@
 """Words for factors and their values, the same in sentences, tables and charts."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from volbench.analyse.frames.design import NAME, Cell, Design
@@ -100,6 +101,10 @@ def first_names(names: Iterable[str], most: int) -> str:
 
 def shared_limit(findings: Sequence[Mapping[str, object]], runs: Collection[object]) -> list[str]:
     """Return which volumes of some runs are on one disk, in a sentence without its full stop."""
-    shared = (row for row in findings if row.get("rule") == "shared-limit" and row["run"] in runs)
-    why = "a difference may come from the load on it, not from the volumes"
-    return [f"{str(row['message']).removesuffix('.')}: {why}" for row in shared][:1]
+    for row in findings:
+        if row.get("rule") == "shared-limit" and row["run"] in runs:
+            shared = json.loads(str(row["evidence"]))
+            most = len(str(shared.get("volumes") or shared.get("hosts")).split(", "))
+            words = f": a difference of up to {most} times may come from the load on it"
+            return [str(row["message"]).removesuffix(".") + words]  # two have half of it each
+    return []

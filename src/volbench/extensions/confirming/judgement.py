@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -22,7 +23,7 @@ from volbench.analyse.compare.workload_trends import (
     Trends,
 )
 from volbench.api.compare_campaigns import compare_folders, dataset_trends
-from volbench.api.many_campaigns import Dataset, open_campaign, open_campaigns
+from volbench.api.many_campaigns import Dataset, campaign_folders, open_campaigns
 from volbench.api.one_campaign import campaign_data
 from volbench.errors import InputError
 from volbench.extensions.confirming.host_speed import slowdown, speed_words, speeds_of
@@ -105,23 +106,20 @@ def judged_again(
     jobs = {job for row in rows for job in subject.jobs_of(row)}
     if not jobs:
         return result
-    _say(f"{counted_noun(len(rows), 'alarm')}, to be confirmed: {', '.join(sorted(jobs))}")
+    said = f"{counted_noun(len(rows), 'alarm')}, to be confirmed: {', '.join(sorted(jobs))}"
+    click.echo(printable(said), err=True)
     folder = measure(campaign, jobs)
     repeated = subject.again(folder)
     usual, own = subject.speeds
-    speeds = own, [*speeds_of(open_campaign(folder).summary()).values()]
+    speeds = own, _speeds_in(folder)
     hosts = [slowdown(each[-1], usual)[0] if each and usual else 0.0 for each in speeds]
     found = [Alarm(*subject.losses(row, repeated), *hosts) for row in rows]
     for alarm in found:
-        _say(alarm.words)
+        click.echo(printable(alarm.words), err=True)
     pairs = zip(rows, found, strict=True)
     refuted = {id(row): alarm.outcome.value for row, alarm in pairs if not alarm.holds}
     remarks = (*result.remarks, *(alarm.words for alarm in found))
     return replace(result, rows=subject.without(refuted), remarks=remarks)
-
-
-def _say(words: str) -> None:
-    click.echo(printable(words), err=True)
 
 
 def _subject(result: Any, *asked: Any) -> Any:  # noqa: ANN401 - of either kind
@@ -204,6 +202,14 @@ class _Trends:
         return tuple(replace(row, cleared=refuted.get(id(row), "")) for row in self.result.rows)
 
 
+def _speeds_in(path: str | Path) -> list[Sequence[float]]:
+    """Return the calibrations of hosts in campaigns; results of fio have none."""
+    with suppress(InputError):
+        folders = campaign_folders(Path(path), with_results=False)
+        return [*speeds_of(open_campaigns(*folders).summary()).values()]
+    return []
+
+
 @dataclass(frozen=True)
 class _Comparison:
     """A comparison, whose candidate may be measured again."""
@@ -216,9 +222,7 @@ class _Comparison:
     @property
     def explained(self) -> Comparison:
         """The comparison with the hosts that were slower than that of the base."""
-        usual, *others = (
-            [*speeds_of(open_campaigns(each).summary()).values()] for each in self.campaigns
-        )
+        usual, *others = map(_speeds_in, self.campaigns)
         said = [
             f"host {words} in {Path(folder).name} than in {Path(self.campaigns[0]).name}"
             for folder, speeds in zip(self.campaigns[1:], others, strict=True)
@@ -246,10 +250,7 @@ class _Comparison:
     @property
     def speeds(self) -> tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]:
         """Calibrations of the host of the base, and of the candidate."""
-        base, candidate = (
-            [*speeds_of(open_campaigns(each).summary()).values()] for each in self.campaigns
-        )
-        return base, candidate
+        return _speeds_in(self.campaigns[0]), _speeds_in(self.campaigns[1])
 
     @staticmethod
     def jobs_of(row: Compared) -> Sequence[str]:

@@ -92,7 +92,7 @@ def _import(path: Path, campaign: Path) -> str:
     request = ImportRequest(paths=(path,), into=campaign, name=path.resolve().stem)
     try:
         with staged_import(request) as report:
-            found = f"{counted_noun(len(report.runs), 'run')} in a cache"
+            found = f"{counted_noun(len(report.runs), 'run')} of results from fio"
             left = {"malformed files": report.malformed, "notes": report.remarks}
             more = ", ".join(f"{what}: {len(each)}" for what, each in left.items() if each)
             return f"{found} ({more}; volbench import lists them)" if more else found
