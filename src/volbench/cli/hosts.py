@@ -264,7 +264,7 @@ def hosts(
     where, own = where.on(targets)
     if save is not None:
         if not where.named:
-            raise InputError("--save needs hosts", hint="name them like --on vm1:/data")
+            raise InputError("--save writes hosts: name some", hint="such as --on vm1:/data")
         with binary_output(str(save), default_name="fleet.yaml") as sink:
             sink.write(where.named.encode())
     if where.is_fleet:

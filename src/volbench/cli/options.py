@@ -345,7 +345,6 @@ DETACH = flag("--detach", "Run in the background; follow it with volbench status
 
 
 def _endpoint(text: str) -> str:
-    """Return the address of ``cloud`` or ``cloud=URL``."""
     if not text:
         return ""
     kind, _, address = text.partition("=")

@@ -83,7 +83,6 @@ def _level_words(found: FoundRate, level: Level) -> str:
 
 
 def _values_words(found: FoundRate, level: Level) -> str:
-    """Return the mean of each bounded latency at a rate."""
     return listed(
         [
             f"{parse_expectation(text).metric} {format_latency(level.value(place))}"

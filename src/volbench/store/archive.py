@@ -247,12 +247,18 @@ def hold_campaign(layout: Layout, *, is_moved: bool = False) -> Iterator[None]:
         except BlockingIOError as error:
             raise ArchiveError(
                 f"another volbench process is running the campaign in {layout.root}",
-                hint="wait until it has ended",
+                hint=f"wait until it has ended, or stop it{_how_to_stop(layout.lock)}",
                 path=str(layout.root),
             ) from error
         except OSError as error:
             raise unwritable(layout.lock, error) from error
         yield
+
+
+def _how_to_stop(lock: Path) -> str:
+    held = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    fields = (line.split() for line in held if line.endswith(f":{lock.stat().st_ino} 0 EOF"))
+    return next((f": kill {field[4]}" for field in fields if field[1] == "FLOCK"), " with Ctrl-C")
 
 
 def is_held(layout: Layout) -> bool:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.analyse.compared_rows import compared, findings_of, no_findings, rows_of
-from volbench.analyse.compare.comparison import Comparison, Question, compare
+from volbench.analyse.compare.comparison import Comparison, Question, compare, headlines
 from volbench.analyse.compare.comparison_result import Compared, Regression, Verdict
 from volbench.analyse.frames.run_facts import STEP
 from volbench.errors import ComparisonError, InputError
@@ -136,6 +136,7 @@ def test_between_a_swept_option_compares_workloads() -> None:
     found = compared(rows, between="iodepth")
     assert [(row.base, row.candidate) for row in found.rows] == [("2", "4"), ("2", "16")]
     assert {row.label for row in found.rows} == {"randread 4k"}
+    assert headlines(found)[0].startswith("queue depth 4 against 2, iops: ")
 
 
 @pytest.mark.slow

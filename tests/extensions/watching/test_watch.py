@@ -113,6 +113,7 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     running = call("resume", into)
     assert running.returncode == 7
     assert "another volbench process is running" in running.stderr
+    assert f"or stop it: kill {process.pid}" in running.stderr
     load(loop)
     seen = log.read_text().count("\n.\n")
     until(lambda: log.read_text().count("\n.\n") > seen + 1)

@@ -42,7 +42,7 @@ from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Group, contra
 from volbench.analyse.frames.design import ASKED, asked_rate
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured, plain_rows
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
-from volbench.analyse.frames.workload_words import shared_limit
+from volbench.analyse.frames.workload_words import FACTOR_NAMES, shared_limit
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
 from volbench.model.frames.columns import LABEL_PREFIX, REPLAYED, SUMMARY, WATCHED
@@ -140,6 +140,7 @@ class Comparison:
     confidence: float  # family-wise, of all verdicts
     # what differs beside the results
     comparability: Comparability = field(default_factory=Comparability)
+    between: str = ""  # column whose values are compared; empty for folders
 
 
 def compare(
@@ -223,7 +224,9 @@ def compare(
     groups = [groups_of(part) for part in repeats]
     compared = list(_compare_cells(rows, measures, groups, by, base, warnings))
     remarks += [*_asked_remarks(compared), *_copy_remarks(compared), *_drift_remarks(compared)]
-    return replace(_judge_together(compared, question, remarks), comparability=comparability)
+    return replace(
+        _judge_together(compared, question, remarks), comparability=comparability, between=between
+    )
 
 
 def _drift_remarks(compared: Sequence[Compared]) -> Iterator[str]:
@@ -441,13 +444,15 @@ def headlines(comparison: Comparison) -> list[str]:
     """
     metric = comparison.rows[0].measure
     of_candidate: dict[str, list[Compared]] = {}
+    is_number = comparison.rows[0].base[:1].isdecimal()  # which says nothing without its factor
+    factor = f"{FACTOR_NAMES.get(comparison.between, '')} ".lstrip() if is_number else ""
     for row in comparison.rows:
         if row.measure == metric:
             of_candidate.setdefault(row.candidate, []).append(row)
     if len(of_candidate) > _MAX_SENTENCES:
         return [_of_many(of_candidate, f"{comparison.rows[0].base}, {metric.name}")]
     return [
-        f"{candidate} against {rows[0].base}, {metric.name}: {'; '.join(_said_once(rows))}."
+        f"{factor}{candidate} against {rows[0].base}, {metric.name}: {'; '.join(_said_once(rows))}."
         for candidate, rows in of_candidate.items()
     ]
 
@@ -544,7 +549,6 @@ def _ends(low: float, high: float) -> str:
 
 
 def _end_text(ratio: float) -> str:
-    """Return an end of an interval or range."""
     return change_text(ratio) if ratio <= _MAX_TIMES else f"more than {_MAX_TIMES:g}x"
 
 

@@ -210,7 +210,6 @@ def _common_labels(campaign: Campaign, runs: Sequence[Run]) -> Row:
 def _sums(
     frames: Frames, done: pd.DataFrame, invalid: Collection[str], names: Mapping[str, str]
 ) -> Row:
-    """Return the sums of a step, or why it has none."""
     if bad := _listed((run for run in done["run"] if run in invalid), names):
         return {"no_total": f"the result of {bad} is invalid"}
     return _rate_columns(frames, done, names)

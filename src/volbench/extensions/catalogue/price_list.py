@@ -136,7 +136,9 @@ class PricesFile(Document):
         description="Name to price of a machine; these or `volume_types` are required.",
     )
     volume_types: dict[Text, VolumePrice] = Field(
-        default_factory=dict, description="Type, such as aws/gp3, to price of a volume."
+        default_factory=dict,
+        description="Type, such as aws/gp3, to price of a volume.",
+        examples=["{azure/P15: {monthly: 38.41}}"],
     )
 
     @model_validator(mode="after")
@@ -159,7 +161,6 @@ class PricesFile(Document):
         return self
 
     def _missing_parts(self, price: FlavorPrice) -> Iterator[tuple[str, str]]:
-        """Yield the missing parts of a price, each with a hint."""
         if not (price.checked or self.checked):
             yield "has no date", "add checked: 2026-01-31"
         if not (price.source or self.source):

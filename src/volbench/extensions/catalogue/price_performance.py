@@ -208,7 +208,6 @@ def _unsteady_note(rows: pd.DataFrame, kept: pd.DataFrame, columns: Sequence[str
 
 
 def _offer_name(row: pd.Series, columns: Sequence[str]) -> str:
-    """Return the name of the offer of a run."""
     texts = ("" if pd.isna(row[name]) else str(row[name]) for name in columns)
     return ", ".join(text for text in texts if text) or "unknown"
 

@@ -170,7 +170,6 @@ class TypesFile(Document):
         return self
 
     def _missing_parts(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
-        """Yield missing and contradictory parts of a type."""
         at = ("types", name)
         sizes, day = entry.sizes, "add checked: 2026-01-31, the date of the last check"
         no_size = not (entry.size_bytes or sizes or entry.tiers)

@@ -186,7 +186,10 @@ def _fault(details: ErrorDetails, model: type[BaseModel], location: Location) ->
         hint = did_you_mean(str(value), choices)
         expected = f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)
         return Fault(f"must be {expected}, not {value!r}", hint)
-    return Fault(_sentence(kind, value, context) or details["msg"])
+    hint = ""
+    for end in range(len(location) - 1, -1, -1) if kind in _CONTAINERS else ():
+        hint = hint or _what_to_add(_fields(model, location[:end]), str(location[end]))
+    return Fault(_sentence(kind, value, context) or details["msg"], hint)
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
@@ -227,7 +230,8 @@ def _what_to_add(fields: Mapping[str, FieldInfo], key: str) -> str:
         return ""
     if field.examples:
         return f"write it like {key}: {field.examples[0]}"
-    return f"add {key}: {field.description[0].lower()}{field.description[1:].rstrip('.')}"
+    words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", field.description).rstrip(".")  # of links
+    return f"add {key}: {words[0].lower()}{words[1:]}"
 
 
 def _fields(annotation: object, location: Location) -> dict[str, FieldInfo]:

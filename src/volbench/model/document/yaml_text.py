@@ -25,6 +25,7 @@ _NO_COLON = "could not find expected ':'"
 _QUOTE = "quote texts that contain special characters"
 _COLUMNS = "keys of one mapping begin in the same column, and those below a key further right"
 # Part of what ruamel.yaml says to the same in plain words, and what to do; the first that fits
+_NO_SPACE = re.compile(r"[a-z_]+:[^:]+")
 _PLAIN_WORDS = {
     "'\\t'": ("this line is indented with a tab", "YAML is indented with spaces, not tabs"),
     "another document": ("a second document begins here", "move it to a separate file"),
@@ -184,6 +185,11 @@ class _Builder:
                 merged |= dict(self._merged(value_node, key))
                 continue
             path = f"{key}.{name}" if key else name
+            if node.flow_style and value_node.value == "" and _NO_SPACE.fullmatch(name):
+                hint = f"write {name.replace(':', ': ')}"
+                message = "a space is missing after the colon"
+                self._problems.add(message, line=line, column=column, key=key, hint=hint)
+                continue
             if not self._check_text(name, line, column, key):
                 continue
             if name in entries:

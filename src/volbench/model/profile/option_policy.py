@@ -282,12 +282,14 @@ def _check_format(_name: str, value: str, _table: OptionTable) -> None:
 
 def _check_engine(_name: str, value: str, table: OptionTable) -> None:
     if not value.startswith("external:") and value not in table.engines:
-        raise InputError(
-            f"this fio has no ioengine {value!r}",
-            hint=did_you_mean(
-                value, table.engines, f"it has {', '.join(table.engines)}", alike=_MISSPELT
-            ),
+        value_of = {"aio": "libaio", "uring": "io_uring", "iouring": "io_uring"}
+        hint = did_you_mean(
+            value_of.get(value, value),
+            table.engines,
+            f"it has {', '.join(table.engines)}",
+            alike=_MISSPELT,
         )
+        raise InputError(f"this fio has no ioengine {value!r}", hint=hint)
 
 
 def _check_iolog(_name: str, value: str, _table: OptionTable) -> None:
@@ -490,7 +492,6 @@ def _doubtful_rate(options: Mapping[str, str]) -> Iterator[str]:
 
 
 def _without_effect(options: Mapping[str, str], own: Container[str]) -> Iterator[str]:
-    """Yield options that fio ignores in their combination."""
     for name, others in _ACTS_WITH.items():
         if name in options and not any(other in options for other in others):
             yield f"{name} has no effect without {' or '.join(others)}"

@@ -83,6 +83,8 @@ class LimitsDocument(LimitNumbers):
                 reject(input_fault(error, at=("machine",)))
         if self.type:
             self._check_type()
+        elif self.name and not (content or self.machine):
+            reject(Fault("declares no limit", "write type: azure/P15", at=("name",), on_key=True))
         elif self.size_bytes is not None:
             reject(Fault("needs a type", "add type: aws/gp3", at=("size",), on_key=True))
         else:

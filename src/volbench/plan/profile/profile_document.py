@@ -86,6 +86,7 @@ _OTHER_WORDS = {
     "options of all jobs stand below `defaults:`": ("fio", "global", "options"),
     "write it as `matrix: {bs: [4k, 16k]}`": ("grid", "parameters", "sweep"),
     "write `phases: {warmup: {NAME: ...}}`": ("precondition", "preconditioning", "warmup"),
+    "write it into a job, or into `matrix:`": ("role", "roles"),
     "write `repeat: 3`": ("iterations", "loops", "repetitions", "runs", "times"),
     "write `runtime: 60s` below `defaults:`": ("duration", "time"),
     "name hosts when it runs: --inventory FILE, or --on HOST:/PATH": ("host", "hosts", "inventory"),

@@ -145,7 +145,6 @@ class ProfileEdit:
         return bool(names)
 
     def _set_everywhere(self, key: str, value: str) -> None:
-        """Set an option in defaults and every job."""
         name, text = self.reader.read(key, value or None)
         defaults: Content = self.content.setdefault("defaults", {})
         if text is None:
@@ -270,7 +269,6 @@ def settings_by_profile(profiles: Sequence[Profile], settings: Sequence[str]) ->
 
 
 def _has(profile: Profile, key: str, value: str) -> bool:
-    """Return whether a profile has the part named by a key."""
     if key == "rounds.max":
         return profile.rounds is not None
     first, _, rest = key.partition(".")

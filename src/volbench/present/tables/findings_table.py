@@ -225,7 +225,6 @@ def _entry(rows: Sequence[Row], *, with_campaign: bool, width: int, colour: bool
 
 
 def _paragraph(label: str, message: str, *, width: int) -> list[str]:
-    """Return the lines of a text with a hanging label."""
     first, *others = wrap(message, width - len(label))
     return [label + first, *(" " * len(label) + line for line in others)]
 

@@ -57,7 +57,6 @@ def conclusion(
 
 
 def _steadiness(dataset: Results, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how many runs were steady."""
     runs = {row["run"] for row in rows if row.get("iops") or row.get("bw_bytes_per_s")}
     if not runs:
         return

@@ -163,7 +163,6 @@ def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:
 
 
 def _shares(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Add up the I/Os in each step of a job's repeats."""
     key = [*key_of(rows, KEY), "label"]
     order = rows.groupby(key, sort=False, dropna=False, observed=True).ngroup()
     by = ["order", *key, "step", "low_s", "high_s"]

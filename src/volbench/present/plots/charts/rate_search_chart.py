@@ -128,7 +128,6 @@ def _bound_panel(
 
 
 def _means(text: str, searches: Sequence[FoundRate]) -> pd.DataFrame:
-    """Return the mean rate and latency of each asked rate."""
     return pd.DataFrame(
         [
             {

@@ -143,7 +143,6 @@ def _points(curve: Curve) -> pd.DataFrame:
 
 
 def _pass_names(shift_s: float, curve: Curve, height: float) -> list[marks.AnyMark]:
-    """Name the passes on both sides of the line between them."""
     names = ("fresh blocks", "again, warm") if curve.is_fresh else ("first run", "later run")
     before, behind = (
         marks.Texts(
