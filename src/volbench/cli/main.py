@@ -360,7 +360,6 @@ def _option_hint(name: str, context: click.Context, otherwise: str) -> str:
 
 
 def _example(command: click.Command) -> str:
-    """Return the first example of a command's help, as the begin of a hint."""
     lines = (line.strip() for line in (command.epilog or "").splitlines())
     example = next((line for line in lines if line.startswith("volbench ")), "")
     return f"for example: {example}; " if example else ""

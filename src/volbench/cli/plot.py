@@ -341,7 +341,6 @@ def _file_part(where: str) -> str:
 def _plots(
     what: str, frames: Mapping[str, pd.DataFrame], *, chart: ChartOutput, options: Options
 ) -> Iterable[Plot]:
-    """Return one chart, or every chart that applies for ``all``."""
     from volbench.present.plots.chart import build_plot, build_plots
 
     if what != "all":

@@ -55,7 +55,6 @@ _JOB = "fill"  # Name of the job of a warm-up
 
 
 def _client_counts(text: str) -> tuple[int, ...]:
-    """Return the numbers of clients of a list such as ``1,2,4,8``."""
     parts = text.split(",") if text else []
     counts = tuple(int(part) for part in parts if part.isdecimal())
     if len(counts) < len(parts) or len(set(counts)) < len(counts) or 0 in counts:

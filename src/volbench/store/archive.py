@@ -112,7 +112,6 @@ def refuse_used(root: Path) -> None:
 
 
 def _may_precede_plan(path: Path) -> bool:
-    """Return whether a controller writes a file or folder before its plan."""
     layout = Layout(path.parent)
     if path.is_symlink():
         return False

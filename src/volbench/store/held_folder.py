@@ -202,7 +202,6 @@ def hold_folder(
 
 
 def _check_place(path: Path, held: os.stat_result) -> None:
-    """Refuse a path that leads elsewhere now."""
     with suppress(OSError):
         if os.path.samestat(os.stat(str(path)), held):  # noqa: PTH116 - not the held folder
             return

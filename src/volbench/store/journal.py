@@ -208,7 +208,6 @@ def read_signed_history(path: Path, seal: Seal) -> tuple[History, ArchiveError |
 
 
 def _after_damage(path: Path) -> str:
-    """Return the remedy for a campaign whose journal is damaged."""
     return (
         f"clean up its machines: volbench status {quoted(path.parent)} --clean; then measure"
         f" again: volbench run --like {quoted(path.parent)}"
@@ -352,7 +351,6 @@ def _damaged_line(path: Path, number: int, error: Exception) -> ArchiveError:
 
 
 def _numbered_entries(path: Path) -> Iterator[tuple[int, object]]:
-    """Yield line number and content of each entry."""
     try:
         lines = content_of(path).split(b"\n") if path.exists() else []
     except OSError as error:

@@ -94,6 +94,12 @@ def test_the_share_that_arrived_determines_the_severity(share: float, severity: 
     (entry,) = found(a_view(run, device=slow_device(run, share=share)), rule="page-cache")
     assert entry.severity is severity
     assert entry.message.startswith("Other load moved some of the bytes, so") is (share > 1)
+    assert ("without other load" in entry.advice) is (share > 1)
+    meant = a_run({**BUFFERED, "direct": "0", "end_fsync": "1"})
+    (entry,) = found(a_view(meant, device=slow_device(meant, share=share / 10)), rule="page-cache")
+    assert entry.severity is Severity.WARNING
+    assert entry.message.startswith("The rate is that of the page cache, as direct=0 asks for")
+    assert entry.advice == "Set direct: 1 to measure the volume."
 
 
 @pytest.mark.parametrize(("sync", "severity"), [({}, "warning"), ({"end_fsync": "1"}, "note")])

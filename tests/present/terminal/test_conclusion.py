@@ -107,10 +107,6 @@ def test_an_invalid_measurement_has_a_hint_instead_of_a_rate() -> None:
     text = " ".join(sentences(invalid=(1, 2, 3)))
     assert "96.2k" not in text
     assert "never-written blocks. What to do: Fill the volume first" in text
-
-
-def test_one_invalid_run_is_left_out_of_the_median() -> None:
-    """The other two are the result."""
     text = " ".join(sentences(invalid=(2,)))
     assert "Invalid (1 of 3 runs, unwritten-blocks): " in text
     assert "median of 2" in text

@@ -104,7 +104,6 @@ def reduction(view: RunView, direction: str) -> tuple[list[str], list[str]] | No
 
 
 def _data_reasons(view: RunView) -> Iterator[str]:
-    """Yield what makes the data of a run easy to store for less."""
     for load in view.workloads:
         if not load.writes:
             continue

@@ -178,7 +178,6 @@ def _is_stalled(change: Change, back: Change, stalls: list[tuple[float, float]])
 
 
 def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanation:
-    """Explain a temporary fall under a constant load."""
     rows = host_rows_in_run(view)
     inside = rows[(rows["t_s"] > change.t_s) & (rows["t_s"] <= back.t_s)]
     steal = float(inside["steal_percent"].mean()) if len(inside) else math.nan

@@ -146,7 +146,6 @@ def _samples_in_run(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
 
 
 def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
-    """Return the mean over time, or weighted by a rate; NaN if unknown."""
     values = samples[column].to_numpy(dtype=float)
     shares = samples["interval_s"].to_numpy(dtype=float)
     if rate:

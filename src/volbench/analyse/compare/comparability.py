@@ -170,7 +170,6 @@ def check_comparable(
 def _differing_facts(
     differences: Sequence[Difference], allowed: Collection[str]
 ) -> tuple[DifferingFact, ...]:
-    """Return the differences without their cells, the weightiest first."""
     granted = {name.removeprefix(LABEL_PREFIX) for name in allowed}
     cells: dict[_Key, list[str]] = {}
     for difference in differences:

@@ -76,7 +76,6 @@ class Measurements:
         }
 
     def _is_invalid(self, rows: pd.DataFrame) -> list[bool]:
-        """Return which rows a finding on their run or direction invalidates."""
         whole = {run for run, direction in self._invalid if pd.isna(direction)}
         return [
             run in whole or (run, direction) in self._invalid

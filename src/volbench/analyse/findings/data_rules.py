@@ -192,7 +192,6 @@ def _empty_samples(view: RunView) -> Iterator[Observation]:
 
 
 def _rates_above_limit(view: RunView) -> Iterator[Observation]:
-    """Yield reads of a volume without data that exceed its declared limits."""
     iops, rate = total(view, "iops"), total(view, "bw_bytes_per_s")
     above = [
         value > _MAX_LIMIT_RATIO * max(limit, burst)
@@ -274,9 +273,9 @@ def _section_data(workload: WorkloadSpec, written: float) -> Iterator[Observatio
     "the page cache affected the result",
     looks_at=(
         "Runs without `direct=1`: bytes of fio against bytes of the device until fio ended. From 98"
-        " % on it is a note; below it, or with bytes of other load, a warning, below half invalid;"
-        " without samples of the device a warning. Also direct writes of which less than half"
-        " reached the device. Engines that use neither page cache nor block layer are left out;"
+        " % on it is a note; below it, or with bytes of other load, a warning, below half invalid"
+        " unless the job says `direct=0`; without samples a warning. Also direct writes of which"
+        " less than half reached the device. Engines outside the block layer are left out;"
         " mmap always uses the page cache. Also imported results that do not report `direct`, with"
         " more than 2 GB/s for each I/O in flight."
     ),
@@ -285,8 +284,8 @@ def _section_data(workload: WorkloadSpec, written: float) -> Iterator[Observatio
         " the clock stops was not measured."
     ),
     advice=(
-        "Set direct: 1 to measure the volume. Beside other load, measure alone. Writes through the"
-        " cache need end_fsync: 1, which counts until everything is written."
+        "Set direct: 1 to measure the volume. Writes through the cache need end_fsync: 1, which"
+        " counts until everything is written."
     ),
 )
 def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
@@ -337,7 +336,6 @@ def _unsampled_cache(view: RunView, direction: str) -> Observation:
 
 
 def _device_share(view: RunView, direction: str, runtime: float) -> Iterator[Observation]:
-    """Compare the tool's bytes with the device's bytes of one direction."""
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
     moved = total(view, "io_bytes", direction=direction)
     # What is flushed before the clock stops, or was never cached, may count in full.
@@ -364,14 +362,19 @@ def _device_share(view: RunView, direction: str, runtime: float) -> Iterator[Obs
     if not view.is_buffered:
         message += " O_DIRECT was set: a layer below it caches or compresses."
     is_shared = share > _MAX_OWN_SHARE or bool(view.volume and view.volume.other_campaigns)
-    if is_shared:
+    is_cached = share < _MIN_DEVICE_SHARE
+    is_meant = is_cached and all(load.options.get("direct") == "0" for load in view.workloads)
+    if is_meant:
+        message = f"The rate is that of the page cache, as direct=0 asks for: {message}"
+    elif is_shared:
         message = f"Other load moved some of the bytes, so what was cached is unknown: {message}"
-    if share < _MIN_DEVICE_SHARE:
-        severity = Severity.INVALID
-    else:
-        is_whole = share >= _MIN_COUNTED_SHARE and not is_shared
-        severity = Severity.NOTE if is_whole else Severity.WARNING
-    yield Observation(message, evidence, direction, severity=severity)
+    is_whole = share >= _MIN_COUNTED_SHARE and not is_shared
+    severity = Severity.NOTE if is_whole else Severity.WARNING
+    severity = Severity.INVALID if is_cached and not is_meant else severity
+    advice = "Set direct: 1 to measure the volume." if prompt or direction == "read" else ""
+    if is_shared and not is_meant:
+        advice = "Measure again without other load on the disk."
+    yield Observation(message, evidence, direction, severity=severity, advice=advice)
 
 
 def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:

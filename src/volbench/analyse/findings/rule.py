@@ -28,6 +28,7 @@ class Observation:
     window: tuple[float, float] | None = None
     severity: Severity | None = None  # that of the rule when None
     run: str = ""  # id of the run it is about; empty for the judged one
+    advice: str = ""  # that of the rule when empty
 
 
 Check = Callable[[RunView, Context], Iterable[Observation]]
@@ -56,7 +57,7 @@ class Rule:
                 run=seen.run or view.run.id,
                 message=seen.message,
                 why=self.why,
-                advice=self.advice,
+                advice=seen.advice or self.advice,
                 evidence={
                     name: value if isinstance(value, str) else float(f"{value:.12g}")
                     for name, value in seen.evidence.items()

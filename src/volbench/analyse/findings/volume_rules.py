@@ -146,7 +146,6 @@ def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observatio
 
 
 def _nearest_sold(rate: float) -> float:
-    """Return the round rate that a rate is close to; 0 if none is."""
     if not _MIN_SOLD_IOPS <= rate < math.inf:
         return 0.0
     power = 10 ** math.floor(math.log10(rate) + _MAX_OFF_ROUND)

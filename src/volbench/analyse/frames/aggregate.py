@@ -276,7 +276,6 @@ def _rates_of_clients(
 
 
 def _latency_columns(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
-    """Return mean, percentiles and maximum over all I/Os of all clients."""
     counts = done["total_ios"].astype("float64")
     total = float(counts.sum())
     max_s = float(done["lat_max_s"].max())

@@ -142,7 +142,6 @@ def _labels(
     told: Sequence[Mapping[str, object]],
     compared: Collection[str],
 ) -> list[str]:
-    """Return the workload of each row: what all rows of its cell share."""
     members: dict[int, list[int]] = {}
     for place, cell in enumerate(cells):
         members.setdefault(cell, []).append(place)

@@ -352,7 +352,6 @@ def _least_blocks(before: Floats, after: Floats) -> int:
 
 
 def _refine(logs: Floats, edge: int, *, reach: int) -> int:
-    """Return the sample near `place` that splits the series best."""
     first, last = max(0, edge - 4 * reach), min(len(logs), edge + 4 * reach)
     window = logs[first:last]
     low, high = np.percentile(window, [2, 98]) if len(window) > 50 else (window.min(), window.max())

@@ -74,7 +74,6 @@ class LiveTable:
         return {name: grown[name] / seconds for name in TOTALLED} if seconds else {}
 
     def _draw(self, lines: Sequence[str]) -> None:
-        """Replace the lines of the last call."""
         columns = shutil.get_terminal_size().columns
         up = f"\x1b[{self._lines}A" if self._lines else ""
         body = "".join(f"\x1b[K{line[: columns - 1]}\n" for line in lines)

@@ -228,7 +228,6 @@ class Watch:
         return None
 
     def _take(self, wait_s: float) -> None:
-        """Handle the next part that arrives."""
         with suppress(queue.Empty):
             self._handle(*self._arrived.get(timeout=wait_s))
 

@@ -63,7 +63,6 @@ def _lines_of(own: pd.DataFrame, processes: pd.DataFrame) -> Iterator[str]:
 
 
 def _moved(rows: pd.DataFrame) -> float:
-    """Return the I/O of a disk."""
     return float(((rows["read_iops"] + rows["write_iops"]) * rows["interval_s"]).sum())
 
 
@@ -161,5 +160,4 @@ def _spans(rows: pd.DataFrame, mask: pd.Series[bool]) -> list[_Span]:
 
 
 def _clock(utc: str) -> str:
-    """Return the time of day of a time stamp."""
     return utc[11:19]

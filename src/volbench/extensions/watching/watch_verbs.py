@@ -145,7 +145,6 @@ def _carry_out(
     listeners: Sequence[Listener],
     for_s: float | None,
 ) -> None:
-    """Watch until the end, holding the folder of the campaign."""
     from volbench.engine.run.stop_request import stop_on_signals
     from volbench.extensions.watching.live_table import LiveTable
     from volbench.extensions.watching.watch_loop import Watch
@@ -172,7 +171,6 @@ def _carry_out(
 
 
 def _show(layout: Layout, table_output: TableOutput) -> None:
-    """Print the results."""
     from volbench.api.many_campaigns import open_campaign
     from volbench.api.one_campaign import campaign_data
     from volbench.cli.results import show_results

@@ -159,8 +159,9 @@ def findings_text(
             lines.append(f"  and {more:,} more like these: volbench check --rule {rule} {paths}")
         if rule in caused:
             lines += _paragraph("  also ", _effects(caused[rule], paths), width=width)
+        advice = " ".join(dict.fromkeys(text(row, "advice") for row in group))
         lines += _paragraph("  why  ", text(group[0], "why"), width=width)
-        lines += [*_paragraph("  do   ", text(group[0], "advice"), width=width), ""]
+        lines += [*_paragraph("  do   ", advice, width=width), ""]
     severe = (row for row in rows if row["severity"] != Severity.NOTE.value)
     affected = len({(text(row, "campaign"), text(row, "run")) for row in severe})
     ending = f"; {affected:,} of {counted_noun(runs, 'run')} affected" if affected else ""
