@@ -165,5 +165,5 @@ def check_once(desk: Desk) -> None:
     assert (summary["runtime_s"] >= 0.95 * RUNTIME_S).all()
     assert summary["label_rack"].tolist() == [f"r{n}" for n in range(3)] * len(JOBS)
     series = campaign.series().groupby("run")["iops"].count()
-    assert (series >= 6).all()
+    assert (series >= 2).all()  # an interval in which a busy machine did no I/O has no entry
     assert set(campaign.frame("device")["run"]) == set(campaign.runs)

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from tests.command_line import everything_from, start
-from tests.fleet.desk import Desk, check_clean, ended, heard
+from tests.fleet.desk import SECOND_BYTES, Desk, check_clean, ended, heard
 from tests.held_fio import held_on, release
 from tests.waiting import killed_in_time, until
 from volbench.api.live_rates import read_rates
@@ -35,24 +35,28 @@ def test_a_closed_terminal_does_not_stop_the_campaign(desk: Desk) -> None:
 
 def test_a_campaign_runs_in_the_background(desk: Desk) -> None:
     """The command returns at once; status and attach show what goes on."""
-    desk.prepare(runtime="15s", jobs=["a"])  # longer than status takes on a busy machine
-    assert "Running in the background (PID " in ended(desk.run("--detach"))
-    layout = Layout(desk.out)
-    controller, side = os.openpty()
-    terminal = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
-    follower = start("status", "--follow", desk.out, stderr=side, env=terminal)
-    os.close(side)
-    until(lambda: len(read_rates(layout)) == 2)
-    printed = ended(desk.start("status", desk.out))
-    assert "running: step 1 of 1, 2 of 2 runs left, about " in printed
-    assert re.search(r"vm1 .* 001-a-r1-vm1 +\d+ ", printed), printed
-    with killed_in_time(follower, patience_s=300):
-        drawn = everything_from(controller).decode()
-    os.close(controller)
-    ended(follower)
-    assert "0/2 runs, " in drawn
-    assert re.search(r"001-a-r1-vm1: running  write \d+ IOPS", drawn), drawn
-    assert "campaign ended: 2 finished" in drawn
+    desk.prepare(runtime="2s", jobs=["a"])
+    with held_on(desk.fleet.hosts, "^.a.$"):
+        assert "Running in the background (PID " in ended(desk.run("--detach"))
+        layout = Layout(desk.out)
+        controller, side = os.openpty()
+        terminal = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
+        follower = start("status", "--follow", desk.out, stderr=side, env=terminal)
+        os.close(side)
+        until(lambda: len(read_rates(layout)) == 2)
+        printed = ended(desk.start("status", desk.out))
+        assert "running: step 1 of 1, 2 of 2 runs left, " in printed
+        assert re.search(r"vm1 .* 001-a-r1-vm1 +\d+ ", printed), printed
+        drawn = b""
+        with killed_in_time(follower, patience_s=300):
+            while not re.search(rb"001-a-r1-vm1: running  write \d+ IOPS", drawn):
+                drawn += os.read(controller, 4096)
+            release(*desk.fleet.hosts, written_bytes=2 * SECOND_BYTES)
+            drawn += everything_from(controller)
+        os.close(controller)
+        ended(follower)
+    assert b"0/2 runs, " in drawn
+    assert b"campaign ended: 2 finished" in drawn
     assert desk.states() == ["finished"] * 2
     assert not layout.live_rates.exists()
     assert "is not running" in ended(desk.start("status", "--follow", desk.out), status=9)

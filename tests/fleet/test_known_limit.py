@@ -71,7 +71,7 @@ def check_total(desk: Desk, process: subprocess.Popen[str]) -> None:
     assert process.returncode == 0, printed
     (step,) = volbench.open_campaign(desk.out).frame("aggregate").to_dict("records")
     assert step["iops"] <= 1.05 * _LIMIT_IOPS, step
-    assert step["overlap_s"] > 5, step
+    assert step["overlap_s"] > 3.5, step  # clocks that are off by 3 s leave less of 6 s
 
 
 @pytest.mark.parametrize(

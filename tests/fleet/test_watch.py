@@ -36,7 +36,7 @@ def test_a_broken_link_is_said_at_once(hosts: Fleet, loop: str, tmp_path: Path) 
     )
     options = ("--inventory", inventory, "--known-hosts", hosts.known_hosts, "-o", tmp_path / "w")
     command = [*COMMAND, "watch", "--on", loop, "--every", "500ms", *map(str, options)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as watch:
+    with Started(command, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stderr is not None
         heard(watch.stderr, "1 disk")  # a second sample of one of them
         time.sleep(2)
