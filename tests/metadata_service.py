@@ -75,6 +75,7 @@ def service(answers: Answers, *, drops: bool = False, moved_to: str = "") -> Ite
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # its client gave up
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

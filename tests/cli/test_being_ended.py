@@ -208,5 +208,5 @@ def test_a_signalled_command_leaves_nothing_behind(
     """No fio, sampler, lock, temporary or scratch file; the campaign folder stays."""
     assert stage.left() == set()
     assert end(stage) == code
-    assert stage.left() == set()
+    until(lambda: not stage.left())  # a supervisor may end after its controller
     assert (stage.out / "campaign.json").exists()

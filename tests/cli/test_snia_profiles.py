@@ -14,17 +14,17 @@ pytestmark = pytest.mark.slow
 
 BUFFERED = ("ioengine=psync", "direct=0", "iodepth=1", "sample=0", "device_sample=0")
 SMALL_IOPS = (
-    *("runtime=100ms", "rounds.max=5", "r95-*=", "r5-*=", "r35-*=", "r50-*=", "*-512=", "*-8k="),
+    *("runtime=200ms", "rounds.max=5", "r95-*=", "r5-*=", "r35-*=", "r50-*=", "*-512=", "*-8k="),
     *("*-16k=", "*-32k=", "*-128k=", "r100-4k=", "r65-4k=", "r100-64k=", "r0-64k=", "r65-1m="),
 )
-"""Three tracked jobs and one more, each a tenth of a second."""
+"""Three tracked jobs and one more, each a fifth of a second."""
 
 
 @pytest.mark.parametrize(
     ("name", "more", "jobs"),
     [
-        ("snia-throughput", ("runtime=100ms", "rounds.max=5"), 2),
-        ("snia-latency", ("runtime=100ms", "rounds.max=5", "r[16]*="), 3),
+        ("snia-throughput", ("runtime=200ms", "rounds.max=5"), 2),
+        ("snia-latency", ("runtime=200ms", "rounds.max=5", "r[16]*="), 3),
         ("snia-iops", SMALL_IOPS, 4),
         ("snia-latency-histogram", ("runtime=2s", "sample=1s"), 1),
         ("snia-write-saturation", (), 1),
@@ -62,7 +62,7 @@ def test_small_blocks_on_a_device_that_has_none_are_reported(
     assert "'*-512='" in refused.stderr
     assert not (tmp_path / "out").exists()
     small = settings(
-        "runtime=100ms", "rounds.max=5", "sample=0", "device_sample=0", "*-512=", "r[16]*="
+        "runtime=200ms", "rounds.max=5", "sample=0", "device_sample=0", "*-512=", "r[16]*="
     )
     done = volbench(*arguments, *small, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ import pytest
 
 from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import attach_loop
+from tests.held_fio import HeldFio
 from tests.waiting import Started
 
 pytestmark = pytest.mark.slow
@@ -85,19 +86,13 @@ jobs:
 """
 
 
-def killed_after(run: str, arguments: list[str], folder: Path) -> None:
-    """Start volbench and kill it without notice when a run has ended."""
-    with Started(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+def killed_after(count: int, arguments: list[str], folder: Path) -> None:
+    """Start volbench and kill it without notice when so many extents of 1 MiB are written."""
+    held = HeldFio(folder, f"^offset={count * MIB}$").environment
+    command = [*COMMAND, *arguments]
+    with Started(command, cwd=folder, env=held, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        for line in process.stderr:
-            if f"finished {run}" in line:
-                break
+        assert any(f"finished {count:03}" in line for line in process.stderr)
         process.kill()
     assert process.returncode == -signal.SIGKILL
 
@@ -109,7 +104,7 @@ def test_a_killed_warm_up_continues_after_the_last_extent(
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)
     arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--output", "c"]
-    killed_after("002", arguments, tmp_path)
+    killed_after(2, arguments, tmp_path)
     done = volbench("resume", out)
     assert done.returncode == 0, done.stderr
     assert f"write: {6 * MIB} of {6 * MIB} bytes" in done.stdout
@@ -122,7 +117,7 @@ def test_lost_writes_are_not_verified_as_warm(tmp_path: Path, volbench: Volbench
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)
     arguments = ["run", "p.yaml", "--on", str(file), "--allow-destroy", str(file), "--output", "c"]
-    killed_after("005", arguments, tmp_path)
+    killed_after(5, arguments, tmp_path)
     with file.open("r+b") as content:
         content.write(bytes(5 * MIB))
     done = volbench("resume", out)

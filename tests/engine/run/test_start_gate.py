@@ -32,7 +32,7 @@ def a_gate(folder: Path, barrier: Barrier, run_id: str, executor: LocalExecutor)
     return gate
 
 
-def a_barrier(*hosts: str, ready_timeout_s: float = 1.0) -> Barrier:
+def a_barrier(*hosts: str, ready_timeout_s: float = 60.0) -> Barrier:
     """Return the barrier of one run on each host, which start only all together."""
     runs = [planned_run(a_folder(), id=host, host=host) for host in hosts]
     return Barrier(runs, quorum=len(runs), wait=WaitPolicy(ready_timeout_s=ready_timeout_s))
@@ -105,7 +105,7 @@ class _Suspended(LocalExecutor):
 
 def test_client_that_may_be_waking_up_has_not_received_a_later_start(tmp_path: Path) -> None:
     """Its process has read a start that is over, and has not recorded yet that it follows it."""
-    barrier = a_barrier("vm0", "vm1", ready_timeout_s=60.0)
+    barrier = a_barrier("vm0", "vm1")
     gate = a_gate(tmp_path, barrier, "vm1", _Suspended())
     (tmp_path / READY).write_text(f"{time.time():.6f}\n")
     barrier.arrive("vm0")

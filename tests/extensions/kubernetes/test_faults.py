@@ -1,6 +1,7 @@
 """Faults of a real cluster: each is reported in its words, and nothing is left afterwards."""
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,9 @@ def test_a_cpu_limit_of_the_namespace_is_said_and_found(desk: Desk, job: Path) -
     path = f"api/v1/namespaces/{desk.api.namespace}/limitranges"
     desk.api.request("POST", path, body={**small, "spec": {"limits": limits}})
     try:
-        done = desk.run("c", str(job), "--storage-class", "fast", *settings("runtime=5s"))
+        # Reads from memory: a busy disk would leave fio little to do with its CPU
+        cached = settings("runtime=5s", "rw=randread", "direct=0")
+        done = desk.run("c", str(job), "--storage-class", "fast", *cached)
     finally:
         desk.api.request("DELETE", f"{path}/small")
     assert "a LimitRange limits the pod to 200m CPU; if that throttles fio: --pod" in done.stderr
@@ -122,6 +125,7 @@ def test_a_killed_controller_is_resumed(desk: Desk, job: Path) -> None:
     """The run goes on in the pod; a resume finds it, fetches its results, and cleans up."""
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=8s")
     wait_for_run(desk)
+    process.send_signal(signal.SIGSTOP)  # it lives, and cannot end while others look at it
     uid = desk.pod()["metadata"]["uid"]
     reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
     assert "skipped: it is held by a controller on" in reaped.stderr

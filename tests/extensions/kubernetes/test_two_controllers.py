@@ -32,8 +32,9 @@ def states(folder: Path) -> list[RunState]:
 
 def test_a_live_campaign_is_left_alone(desk: Desk, job: Path) -> None:
     """Neither a resume, nor one of a copy, nor reap takes it from its controller."""
-    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=15s")
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=6s")
     wait_for_run(desk)
+    process.send_signal(signal.SIGSTOP)  # it lives, and cannot end while others look at it
     first, copy = holder(desk), desk.folder / "copy"
     shutil.copytree(desk.folder / "c", copy)
     place = ("--namespace", desk.api.namespace)
@@ -50,6 +51,7 @@ def test_a_live_campaign_is_left_alone(desk: Desk, job: Path) -> None:
     assert skipped.returncode == 0
     assert "skipped: it is held by" in skipped.stderr
     assert holder(desk) == first
+    process.send_signal(signal.SIGCONT)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert states(desk.folder / "c") == [RunState.FINISHED]

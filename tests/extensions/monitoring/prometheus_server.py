@@ -14,7 +14,7 @@ from tests.real import prometheus_program
 from tests.waiting import PATIENCE_S, until
 
 CONFIG = """\
-global: {scrape_interval: 200ms, scrape_timeout: 200ms}
+global: {scrape_interval: 500ms, scrape_timeout: 500ms}
 scrape_configs:
   - job_name: benchmarks
     honor_labels: true
