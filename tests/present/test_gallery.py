@@ -25,9 +25,3 @@ def test_every_chart_is_in_the_gallery(kind: str) -> None:
     assert found
     assert f"volbench plot {kind} " in found[0]
     assert 0 < (DOCS / found[1]).stat().st_size <= MOST_BYTES
-
-
-def test_no_picture_is_left_over() -> None:
-    """Every file of the gallery is shown on the page."""
-    shown = set(re.findall(r"\(gallery/(\S+)\)", page()))
-    assert shown == {path.name for path in (DOCS / "gallery").iterdir()}

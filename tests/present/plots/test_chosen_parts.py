@@ -55,6 +55,17 @@ def test_what_is_compared_stays_together() -> None:
     assert sum("vd1" in panel.title for panel in plot.panels) == len(plot.panels) / 2
 
 
+def test_a_value_has_one_colour_in_all_charts() -> None:
+    """Its place in the design decides, for campaigns the time, whatever row comes first."""
+    rows = [
+        result("reads", run=name) | {"campaign": name, "started_utc": f"2026-01-0{day}T00:00:00Z"}
+        for day, name in ((2, "second"), (1, "first"))
+    ]
+    for kind in ("iops", "latency"):
+        colours = {each.label: each.colour for each in build_plot(kind, frames(rows)).series}
+        assert (colours["first"], colours["second"]) == ("palette-0", "palette-1"), colours
+
+
 def test_many_curves_have_panels() -> None:
     """More lines than an eye can tell apart have a panel for each workload, in equal colours."""
     plot = build_plot("ecdf", given())

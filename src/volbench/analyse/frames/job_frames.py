@@ -32,7 +32,8 @@ BY = "by"
 _PLACE = ("campaign", "profile", "host", "volume")
 _RUN = ["run", "group", "direction"]
 COLOUR = "colour"  # A column that, where a frame has it, says which rows share a colour in charts
-_CONTEXT = ("rw", "direct", "block_bytes", "iodepth", "numjobs", COLOUR)
+COLOUR_PLACE = "colour_place"  # Place of that colour in the palette, among all that results have
+_CONTEXT = ("rw", "direct", "block_bytes", "iodepth", "numjobs", COLOUR, COLOUR_PLACE)
 # Columns that distinguish equal jobs, and what joins their values to a name
 _PLACES = (("campaign", ", "), ("profile", " of "), ("host", " on "), ("volume", " on "))
 

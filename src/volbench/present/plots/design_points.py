@@ -89,10 +89,9 @@ class Drawing:
 
     @cached_property
     def colours(self) -> tuple[str, ...]:
-        """Texts of what is compared, in order."""
+        """Texts of what is compared and drawn, in order."""
         present = {point.colour for points in self.points for point in points}
-        every = (colour_text(self.layout, cell) for cell in self._ordered_cells)
-        return tuple(text for text in dict.fromkeys(every) if text in present)
+        return tuple(text for text in self.names if text in present)
 
     @cached_property
     def names(self) -> Mapping[str, str]:

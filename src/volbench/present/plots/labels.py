@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
+from volbench.analyse.frames.job_frames import COLOUR, COLOUR_PLACE, KEY, key_of, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.analyse.frames.workload_words import PLURALS
 from volbench.present.formatting import in_numeric_order, printable
@@ -108,16 +108,15 @@ def colour_column(frame: pd.DataFrame) -> str:
 
 def colour_series(frame: pd.DataFrame) -> tuple[Series, ...]:
     """Return a series for each value of `colour_column`: directions have colours of their own."""
-    column = colour_column(frame)
-    values = [str(value) for value in frame[column].unique()]
-    if column == "direction":
+    if COLOUR not in frame:
         return tuple(
             Series(value, printable(value), value if value in DIRECTIONS else "muted")
-            for value in values
+            for value in map(str, frame["direction"].unique())
         )
+    shown = frame[[COLOUR, COLOUR_PLACE]].drop_duplicates().sort_values(COLOUR_PLACE)
     return tuple(
-        Series(value, wrap_name(printable(value), columns=30), palette(index))
-        for index, value in enumerate(values)
+        Series(str(value), wrap_name(printable(str(value)), columns=30), palette(int(place)))
+        for value, place in shown.itertuples(index=False)
     )
 
 

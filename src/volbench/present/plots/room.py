@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from volbench.analyse.frames.design import Design, Factor, design_of
-from volbench.analyse.frames.job_frames import BY, COLOUR, measured, plain_rows
+from volbench.analyse.frames.job_frames import BY, COLOUR, COLOUR_PLACE, measured, plain_rows
 from volbench.analyse.frames.run_options import BESIDE
 from volbench.present.factor_words import value_words
 from volbench.present.formatting import text
@@ -27,6 +27,8 @@ _PATTERN = frozenset({"rw", "direction"})
 def coloured(frames: Frames, column: str) -> Frames:
     """Return frames whose rows of runs have what is compared in the columns `BY` and `COLOUR`.
 
+    A value has its place in the design, so that it has one colour in all charts.
+
     Args:
         column: of the summary, whose values have colours; empty for none.
     """
@@ -35,11 +37,14 @@ def coloured(frames: Frames, column: str) -> Frames:
     summary = frames["summary"]
     values = summary[column].astype(object).where(summary[column].notna(), None)
     texts = summary[[*_JOINS]].assign(_text=[value_words(column, value) for value in values])
+    factor = design_of(plain_rows(measured(summary))).by_column.get(column)
+    ordered = [value_words(column, value) for value in factor.values] if factor else []
+    places = {text: n for n, text in enumerate(dict.fromkeys([*ordered, *texts["_text"], MISSING]))}
     marked = dict(frames)
     for name, frame in frames.items():
         if "run" in frame:
             text = _joined(frame, texts, "_text").fillna(MISSING)
-            marked[name] = frame.assign(**{BY: text, COLOUR: text})
+            marked[name] = frame.assign(**{BY: text, COLOUR: text, COLOUR_PLACE: text.map(places)})
     return marked
 
 

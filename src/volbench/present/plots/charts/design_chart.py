@@ -593,8 +593,9 @@ def _with_table(plot: Plot, drawing: Drawing) -> Plot:
 
 
 def _series(drawing: Drawing) -> tuple[Series, ...]:
-    series = labels.line_series([name for name in drawing.colours if name])
-    named = (replace(each, label=drawing.names[each.key]) for each in series)
+    series = labels.line_series([*filter(None, drawing.names)])  # also of what is not drawn
+    drawn = (each for each in series if each.key in drawing.colours)
+    named = (replace(each, label=drawing.names[each.key]) for each in drawn)
     return (*named, _LIMIT)
 
 
