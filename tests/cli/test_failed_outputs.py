@@ -11,13 +11,14 @@ from tests.command_line import Volbench, call
 from tests.golden import GOLDEN, copy_of
 from volbench.present.formatting import spreadsheet_text
 
-VERBS = [
-    ("export", "out.csv"),
-    ("export --format xlsx", "out.xlsx"),
-    ("export --format openmetrics", "out.txt"),
-    ("plot iops", "out.svg"),
-    ("plot iops", "out.html"),
-    ("show --format json", "out.json"),
+UNNAMED = [
+    ("plot iops -o new.svg --csv d", "d/iops.csv"),
+    ("plot iops -o d", "d/iops.svg"),
+    ("compare --chart d/new.svg", "d/new.csv"),
+    ("report -o d", "d/index.html"),
+    ("export --frame all -o d", "d/findings.csv"),
+    ("show -o d", "d/results.txt"),
+    ("import -o d/new", "d/.new.importing/file"),
 ]
 
 
@@ -27,28 +28,26 @@ def golden(tmp_path: Path) -> Path:
     return copy_of(GOLDEN[-1], tmp_path / "c")
 
 
-@pytest.mark.parametrize(("verb", "name"), VERBS)
-def test_a_full_disk_leaves_the_old_file(
-    golden: Path,
-    tmp_path: Path,
-    volbench: Volbench,
-    monkeypatch: pytest.MonkeyPatch,
-    verb: str,
-    name: str,
+@pytest.mark.parametrize(("words", "name"), UNNAMED)
+def test_a_file_whose_name_was_not_typed_is_not_replaced(
+    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, name: str
 ) -> None:
-    """The disk is full at the last instant: exit code 2, one sentence."""
-    target = tmp_path / "place" / name
-    target.parent.mkdir()
-    target.write_text("old")
-
-    def fail(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("volbench.store.atomic_files.os.fsync", fail)
-    done = volbench(*verb.split(), golden, "-o", target)
-    assert done.returncode == 2, done.stderr
-    assert "No space left" in done.stderr
-    assert [path.read_text() for path in target.parent.iterdir()] == ["old"]
+    """Unless volbench wrote it; and where it is refused, no other file is replaced either."""
+    (tmp_path / "d").mkdir()
+    monkeypatch.chdir(tmp_path)
+    verb, *options = words.split()
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_text("my,own,data\n")
+    inputs = [RESULT] if verb == "import" else [golden]
+    inputs += [copy_of(GOLDEN[-1], tmp_path / "c2")] if verb == "compare" else []
+    refused = call(verb, *options, *inputs)
+    assert (refused.returncode, Path(name).read_text()) == (3, "my,own,data\n")
+    assert str(Path(name).parent if verb == "import" else name) in refused.stderr
+    assert not list(tmp_path.rglob("*new.svg"))
+    Path(name).unlink()
+    for _ in range(1 if verb == "import" else 2):
+        done = call(verb, *options, *inputs)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("verb", ["report", "plot iops", "plot all"])

@@ -12,6 +12,7 @@ from tests.extensions.importer.sources import take
 from tests.ingest.block_rows import block_rows
 from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.fio.logs.direction_series import DirectionSeries
+from volbench.fio.results.decode_text import decode
 from volbench.ingest.campaign_tables import RunRows, read_run
 from volbench.ingest.run_summary import keep_latencies_of_rate, without_impossible
 from volbench.ingest.series_rows import COMMON_MEAN, while_all_ran
@@ -19,7 +20,7 @@ from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.frames.columns import Row
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 from volbench.store.layout import Layout
-from volbench.store.log_files import decode, unpack
+from volbench.store.log_files import unpack
 
 FIELD = Path(__file__).parent.parent / "cases" / "field"
 OPTIONS = {"rw": "randrw", "bs": "4096"}

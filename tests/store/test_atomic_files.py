@@ -120,18 +120,23 @@ def test_what_a_campaign_needs_is_not_replaced(tmp_path: Path) -> None:
         write_output(path, b"new")
 
 
+def test_a_key_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither volbench's own, nor what else is in its folder, nor a private key elsewhere."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "volbench/running").mkdir(parents=True)
+    texts = {"key": "0a" * 32, "volbench/running/x": "", "id": "-----BEGIN PRIVATE KEY-----\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        with pytest.raises(RefusedError, match="key"):
+            write_output(tmp_path / name, b"new")
+        assert (tmp_path / name).read_text() == text
+
+
 def test_a_long_file_name_is_written(tmp_path: Path) -> None:
     """The temporary file has a name of its own, within NAME_MAX."""
     path = tmp_path / ("é" * 127)
     write_output(path, b"content")
     assert path.read_bytes() == b"content"
-
-
-def test_a_folder_below_a_file_is_refused(tmp_path: Path) -> None:
-    """The message names the place."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="file/below cannot be written"):
-        make_output_folder(tmp_path / "file" / "below")
 
 
 def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from volbench.errors import ArchiveError, OutputError
+from volbench.fio.results.decode_text import decode, is_binary
 from volbench.store import log_files
-from volbench.store.log_files import compress, decode, is_binary, open_log, plain_name, unpack
+from volbench.store.log_files import compress, open_log, plain_name, unpack
 
 LINES = b"".join(b"%d, %d, 0, 4096, 0\n" % (number, number * 7) for number in range(300_000))
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.errors import ArchiveError, InputError
+from volbench.ingest.table_parts import columns_of, joined_tables
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
 from volbench.model.frames.columns import DERIVED, FRAMES, IDENTITY, ON_DEMAND
 from volbench.present.formatting import printable
@@ -22,13 +23,10 @@ from volbench.store.journal import read_history
 from volbench.store.layout import Layout, results_cache
 from volbench.store.parquet_tables import (
     StoredTables,
-    columns_of,
     fingerprint_of,
     frame_of,
-    joined_tables,
     read_table,
     rows_of,
-    same_rows,
 )
 from volbench.store.worker_processes import NOBODY, Tell
 from volbench.units import counted_noun
@@ -330,3 +328,9 @@ def campaign_data(path: str | os.PathLike[str]) -> CampaignData:
     """
     layout, archive = read_campaign(Path(path))
     return CampaignData(layout, archive)
+
+
+def same_rows(table: pa.Table | None, other: pa.Table) -> bool:
+    """Return whether two tables have the same columns and values; NaN equals NaN."""
+    has_columns = table is not None and table.schema == other.schema
+    return has_columns and frame_of(table).equals(frame_of(other))

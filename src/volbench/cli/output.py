@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -21,7 +21,7 @@ from volbench.cli.configuration import confirm_results, results_folder
 from volbench.cli.options import Decorator, flag, names_option, option_group, output_option
 from volbench.errors import InputError
 from volbench.present.renderers import PICTURE_FORMATS
-from volbench.store.atomic_files import make_output_folder, write_output
+from volbench.store.atomic_files import check_output, make_output_folder, write_output
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
@@ -49,20 +49,25 @@ _SORT = click.option(
 
 
 @contextmanager
-def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
+def binary_output(output: str, *, default_name: str, is_named: bool = True) -> Iterator[BinaryIO]:
     """Yield a buffer that is written to `output` when the block ends without an error.
 
     Args:
         output: ``-`` for standard output, an existing folder, or a file.
+        is_named: whether the user typed the name of that file.
     """
-    buffer = BytesIO()
-    yield buffer
+    buffer, path = BytesIO(), Path(output)
     if output == "-":
+        yield buffer
         sys.stdout.buffer.write(buffer.getvalue())
         return
-    path = Path(output)
-    path = path / default_name if path.is_dir() else path
-    write_output(path, buffer.getvalue())
+    if path.is_dir():
+        path, is_named = path / default_name, False
+    is_page = path.suffix in {".svg", ".png", ".pdf", ".html"}
+    with suppress(OSError):  # before another file is written
+        check_output(path, b"" if is_page and not is_named else None)
+    yield buffer
+    write_output(path, buffer.getvalue(), is_named=is_named)
     click.echo(f"written: {path}", err=True)
     note_owner(path)
 
@@ -291,10 +296,12 @@ class ChartFile:
 
         chart = str(self.chart)
         image = _picture_format(chart)
-        figure = draw(plot)
-        with binary_output(chart, default_name=f"chart.{image}") as sink:
-            save(figure, sink, format=image)
-        with binary_output(str(Path(chart).with_suffix(".csv")), default_name="chart.csv") as sink:
+        beside = str(Path(chart).with_suffix(".csv"))
+        with (
+            binary_output(chart, default_name=f"chart.{image}") as picture,
+            binary_output(beside, default_name="chart.csv", is_named=False) as sink,
+        ):
+            save(draw(plot), picture, format=image)
             sink.write(csv_text(numbers.records()).encode())
 
 

@@ -29,6 +29,7 @@ from volbench.errors import InputError, quoted
 from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.kinds import KINDS, RESPONSES, STATISTICS, VIEWS, Choice
 from volbench.present.renderers import CHART_FORMATS, format_of
+from volbench.store.atomic_files import make_output_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,13 +84,7 @@ class ChartOutput:
                     f"{target} cannot hold all charts: it is not a folder",
                     hint="name a folder with --output; it is created if it does not exist",
                 )
-            try:
-                Path(target).mkdir()
-            except OSError as error:
-                raise InputError(
-                    f"{target} cannot be created: {error.strerror or error}",
-                    hint="name a folder with --output",
-                ) from error
+            make_output_folder(Path(target))
 
     def write(self, plot: Plot, *, folder: Path) -> None:
         """Write a chart as a picture, and its numbers."""
@@ -105,9 +100,8 @@ class ChartOutput:
                 " --font-size",
             )
         with binary_output(target, default_name=f"{plot.name}.{self.format}") as sink:
+            self._write_numbers(plot)
             save(figure, sink, format=self.format, dpi=self.dpi)
-        if self.numbers:
-            self._write_numbers(plot, self.numbers)
 
     def write_page(self, plots: Sequence[Plot], *, folder: Path, name: str) -> None:
         """Write one page with interactive charts, and their numbers if they are wanted."""
@@ -117,17 +111,17 @@ class ChartOutput:
         title = first.title if len(plots) == 1 else self.title or name
         page = chart_page(plots, title=title, theme=self.theme or "")
         with binary_output(self.output or str(folder), default_name=f"{stem}.html") as sink:
+            for plot in plots:
+                self._write_numbers(plot)
             sink.write(page.encode())
-        for plot in plots if self.numbers else ():
-            self._write_numbers(plot, str(self.numbers))
 
-    def _write_numbers(self, plot: Plot, target: str) -> None:
+    def _write_numbers(self, plot: Plot) -> None:
         from volbench.present.export.frame_export import export_frame
         from volbench.present.plots.description import numbers
 
-        frame = numbers(plot)
-        with binary_output(target, default_name=f"{plot.name}.csv") as sink:
-            export_frame(frame, frame_name=plot.name, format="csv", into=sink)
+        if self.numbers:
+            with binary_output(self.numbers, default_name=f"{plot.name}.csv") as sink:
+                export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
 
 
 def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:

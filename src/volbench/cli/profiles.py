@@ -25,7 +25,7 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, note_owner, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError
-from volbench.store.atomic_files import make_output_folder, write_output
+from volbench.store.atomic_files import write_output, write_outputs
 
 if TYPE_CHECKING:
     from volbench.execute.protocol import Executor
@@ -265,10 +265,8 @@ def render(
         return
     if output is None:
         raise InputError("-o/--output is missing", hint="name a folder, or add --as-commands")
-    make_output_folder(output)
-    for file_name, text in rendered:
-        write_output(output / file_name, text.encode())
-        click.echo(str(output / file_name))
+    write_outputs(output, {name: text.encode() for name, text in rendered})
+    click.echo("\n".join(str(output / name) for name, _ in rendered))
     note_owner(output)
 
 

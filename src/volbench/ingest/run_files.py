@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from volbench.analyse.time.cold_volume import describe
 from volbench.errors import ArchiveError, OutputError, VolbenchError
 from volbench.fio.jobs.render_job import planned_logs
+from volbench.fio.results.decode_text import decode
 from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import select_part
@@ -39,7 +40,7 @@ from volbench.store.atomic_files import (
 from volbench.store.consent import seal_of
 from volbench.store.journal import History, check_journal
 from volbench.store.layout import COMPRESSED, UNCHECKED, Layout, ProbeFolder, RunFolder
-from volbench.store.log_files import checksum, decode, plain_checksum, unpack
+from volbench.store.log_files import checksum, plain_checksum, unpack
 
 STATUS_FORMAT = 1  # Version of status.json
 _Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from volbench.errors import ArchiveError, InputError, OutputError, RefusedError, unwritten
 from volbench.store.held_folder import refuse_foreign_links, refuse_link
-from volbench.store.layout import RAW, Layout
+from volbench.store.layout import RAW, Layout, key_file
 from volbench.units import format_capacity
 
 if TYPE_CHECKING:
@@ -29,12 +29,20 @@ _NAME_CHARACTERS = 50
 _READER_POLL_S = 0.1
 """Shorter than a user notices; a pipe without a reader cannot be opened without blocking."""
 
-# Results, logs and job files of fio, except job files that volbench wrote, and pages that quote one
+# In job files, pages, pictures and Parquet that volbench wrote
+_OF_VOLBENCH = re.compile(
+    rb'\A# volbench |content="volbench |<dc:title>volbench<|/Creator \(volbench\)'
+    rb"|tEXtSoftware\0volbench|creator[\0-\x1f]{1,3}volbench"
+)
+_KEY = re.compile(rb"\A[0-9a-f]{64}\s*\Z|\A-----BEGIN [A-Z ]*PRIVATE KEY-----")
+# Results, logs and job files of fio, except pages that quote one
 _OF_FIO = re.compile(
     rb'"fio version"|^\d+;fio-\d|^fio-\d[\w.-]*\s*$|\A\d+, *\d+, *[0-2],'
-    rb"|\A(?!# volbench |\s*<)(?s:.*^)\[[\w .-]+\]\s*$",
+    rb"|\A(?!\s*<)(?s:.*^)\[[\w .-]+\]\s*$",
     re.MULTILINE,
 )
+_UNKNOWN = "its name was not typed, and it is not known as a file of volbench"
+_READ_BYTES = 1 << 16
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Upper bound of the files that are read whole: the plan of 20,000 runs, a result of 1,000 jobs.
 # Noticed by: tests/store/test_oversized_files.py
@@ -83,13 +91,14 @@ def is_half_written(path: Path) -> bool:
     return is_temporary and not Path("/proc", process).exists()
 
 
-def write_output(path: Path, content: bytes) -> None:
-    """Write a file that the user named; a pipe or device, such as /dev/stdout, is written to.
+def write_output(path: Path, content: bytes, *, is_named: bool = True) -> None:
+    """Write a file whose name the user typed; a pipe or device, as /dev/stdout, is written to.
 
-    A symbolic link of another user is replaced, not followed: it may lead to any file of root.
+    A symbolic link of another user is replaced, not followed: it may lead to any file of root. For
+    a name that was not typed, see `check_output`.
     """
     try:
-        _refuse_raw(path)
+        check_output(path, None if is_named else content)
         is_link = path.is_symlink()
         is_own_link = is_link and path.lstat().st_uid in {0, os.geteuid()}
         if is_own_link:
@@ -105,19 +114,48 @@ def write_output(path: Path, content: bytes) -> None:
         raise InputError(unusable.message, hint=unusable.hint) from error
 
 
-def _refuse_raw(path: Path) -> None:
-    """Refuse to replace what cannot be derived again: files of campaigns, and of fio."""
+def check_output(path: Path, unnamed: bytes | None = None) -> None:
+    """Refuse to replace what cannot be derived again: files of campaigns and of fio, and keys.
+
+    Args:
+        unnamed: content for a file whose name the user did not type: another that volbench did not
+            write is not replaced. A table of volbench is known by its columns.
+    """
     refuse_foreign_links(path)
     real = Path(os.path.realpath(path))
     campaigns = (each for each in real.parents if os.access(Layout(each).campaign, os.F_OK))
     root = next((each for each in campaigns if real.relative_to(each).parts[0] in RAW), None)
     reason = f"the campaign in {root} needs it" if root else ""
+    if "volbench" in real.parts and key_file().parent in real.parents:
+        reason = "volbench keeps keys and locks there"
     if not reason and real.is_file():
         with real.open("rb") as file:
-            is_of_fio = _OF_FIO.search(file.read(1 << 16))
-        reason = "it is a result, log or job file of fio" if is_of_fio else ""
+            old = file.read(_READ_BYTES)
+            file.seek(max(len(old), real.stat().st_size - _READ_BYTES))
+            old += file.read()
+        reason = "" if old == unnamed else _reason_to_keep(old, unnamed)
+    elif unnamed is not None and real.exists():
+        reason = reason or _UNKNOWN
     if reason:
-        raise RefusedError(f"{path} is not replaced: {reason}", hint="choose another --output")
+        hint = "move it away, or choose another --output"
+        raise RefusedError(f"{path} is not replaced: {reason}", hint=hint)
+
+
+def _reason_to_keep(old: bytes, unnamed: bytes | None) -> str:
+    if _KEY.search(old):
+        return "it is a key"
+    if not old or (old[:1] in b"<#%\x89P" and _OF_VOLBENCH.search(old)):
+        return ""
+    if _OF_FIO.search(old):
+        return "it is a result, log or job file of fio"
+    return "" if unnamed is None or _columns(old) & _columns(unnamed) else _UNKNOWN
+
+
+def _columns(content: bytes) -> set[bytes]:
+    """Return the columns of a table in CSV or Markdown, or the keys of a list in JSON, as one."""
+    record = re.match(rb'\s*\[\s*\{([^}]*"[^}]*)\}', content)
+    line = b",".join(re.findall(rb'"\w+":', record[1])) if record else content.split(b"\n", 1)[0]
+    return {line.strip()} if re.match(rb"[^<\0]*[,|][^\0]*\Z", line) else set()
 
 
 def _open_pipe(path: Path) -> BinaryIO:
@@ -142,10 +180,19 @@ def _open_pipe(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "wb")
 
 
+def write_outputs(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a folder that the user named, or none of them."""
+    make_output_folder(folder)
+    for name, content in files.items():
+        check_output(folder / name, content)
+    for name, content in files.items():
+        write_output(folder / name, content, is_named=False)
+
+
 def make_output_folder(path: Path) -> None:
     """Create a folder that the user named, and its parents, if they are missing."""
     try:
-        _refuse_raw(path / "file")
+        check_output(path / "file")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         refuse_link(path)  # it leads nowhere
@@ -233,10 +280,8 @@ def open_regular(path: Path, *, max_bytes: int) -> BufferedReader:
     status = os.fstat(descriptor)
     reason = "" if stat.S_ISREG(status.st_mode) else "it is not a regular file"
     if status.st_size > max_bytes:
-        reason = (
-            f"its size of {format_capacity(status.st_size)} exceeds the maximum of"
-            f" {format_capacity(max_bytes)}"
-        )
+        size, limit = map(format_capacity, (status.st_size, max_bytes))
+        reason = f"its size of {size} exceeds the maximum of {limit}"
     if reason:
         file.close()
         raise OSError(errno.EFBIG, reason)

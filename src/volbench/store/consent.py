@@ -36,7 +36,7 @@ from volbench.store.atomic_files import (
     unwritable,
     write_atomic,
 )
-from volbench.store.layout import Layout
+from volbench.store.layout import Layout, key_file
 
 _KEY_BYTES = 32
 _FORMAT = 1
@@ -191,13 +191,6 @@ def _plan_mac(key: bytes, content: bytes) -> str:
 
 def _key_id(key: bytes) -> str:
     return hashlib.sha256(b"volbench key " + key).hexdigest()[:16]
-
-
-def key_file() -> Path:
-    """Return the path of the user's key (XDG Base Directory Specification, state)."""
-    named = os.environ.get("XDG_STATE_HOME", "")
-    state = Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
-    return state / "volbench" / "key"
 
 
 def _own_key(*, create: bool) -> bytes:

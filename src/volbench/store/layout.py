@@ -183,6 +183,13 @@ class Layout:
         return ProbeFolder(self.root / "probe" / role)
 
 
+def key_file() -> Path:
+    """Return the path of the user's key (XDG Base Directory Specification, state)."""
+    named = os.environ.get("XDG_STATE_HOME", "")
+    state = Path(named) if named.startswith("/") else Path.home() / ".local" / "state"
+    return state / "volbench" / "key"
+
+
 def results_cache() -> Path:
     """Return the cache of imported results (XDG Base Directory Specification, cache)."""
     named = os.environ.get("XDG_CACHE_HOME", "")

@@ -1,9 +1,8 @@
-"""Decompression and decoding of text files: gzip, xz, bzip2, zstd; UTF-8, UTF-16."""
+"""Decompression of results and logs: gzip, xz, bzip2, zstd; and their checksums."""
 
 from __future__ import annotations
 
 import bz2
-import codecs
 import gzip
 import io
 import lzma
@@ -45,11 +44,6 @@ _CHUNK_BYTES = 1 << 20
 
 _Opener = Callable[[BinaryIO, int], bytes]
 
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _GZIP = ".gz"
 _XZ = ".xz"
 
@@ -106,19 +100,6 @@ def unpack(content: bytes) -> bytes:
 def is_packed(content: bytes) -> bool:
     """Return whether the content starts with the magic number of a compressed format."""
     return any(content.startswith(magic) for magic, _ in _BY_MAGIC)
-
-
-def decode(content: bytes) -> str:
-    """Decode text in UTF-8, or in UTF-16 with a byte order mark (PowerShell)."""
-    encoding = next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
-    return content.decode(encoding, errors="replace")
-
-
-def is_binary(content: bytes) -> bool:
-    """Return whether the content is binary, such as an image."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return False
-    return b"\0" in content[:65536]
 
 
 def _unreadable_errors() -> tuple[type[Exception], ...]:

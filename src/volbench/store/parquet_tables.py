@@ -168,17 +168,6 @@ def _without_zone(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([chunk.view(plain) for chunk in column.chunks], plain)
 
 
-def columns_of(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
-    """Return some columns of a table, texts as dictionaries; None for the table as it is."""
-    if columns is None:
-        return table
-    chosen = [
-        column.dictionary_encode() if pa.types.is_string(column.type) else column
-        for column in table.select(columns).columns
-    ]
-    return pa.table(chosen, names=columns)
-
-
 def rows_of(table: pa.Table) -> list[dict[str, object]]:
     """Convert an Arrow table to rows of Python values, None for missing ones.
 
@@ -196,18 +185,6 @@ def _plain_values(column: pa.ChunkedArray) -> list[object]:
     if pa.types.is_floating(column.type):
         return [None if value != value else value for value in values]  # noqa: PLR0124 - finds NaN
     return values
-
-
-def same_rows(table: pa.Table | None, other: pa.Table) -> bool:
-    """Return whether two tables have the same columns and values; NaN equals NaN."""
-    has_columns = table is not None and table.schema == other.schema
-    return has_columns and frame_of(table).equals(frame_of(other))
-
-
-def joined_tables(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
-    """Return the rows of all parts, frame by frame."""
-    held = list(parts)
-    return {name: pa.concat_tables(tables[name] for tables in held) for name in held[0]}
 
 
 def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from volbench import __version__
 from volbench.api.many_campaigns import Dataset, open_campaign, store_tables
-from volbench.errors import ArchiveError, InputError, OutputError, Problem, unwritten
+from volbench.errors import ArchiveError, InputError, OutputError, Problem, RefusedError, unwritten
 from volbench.extensions.importer.log_matching import assign_logs, interval_s
 from volbench.extensions.importer.orphan_logs import draft_orphan_logs
 from volbench.extensions.importer.overlaps import mark_overlaps
@@ -528,6 +528,9 @@ def staged_folder(target: Path) -> Iterator[Path]:
     try:
         if folder.exists():
             refuse_foreign(target, folder.lstat())
+        is_folder = aside.is_dir() and not aside.is_symlink()
+        if is_folder and {path.name for path in aside.iterdir()} - {".lock", "whole"}:
+            raise RefusedError(f"{aside} is of no import that was killed", hint="move it away")
         layout = Layout(aside, made=make_private_folder(aside))
         fresh = layout.root / "whole"
         with hold_campaign(layout, is_moved=True):

@@ -10,11 +10,12 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
 from volbench.errors import InputError, OutputError, Problem
+from volbench.fio.results.decode_text import decode, is_binary
 from volbench.fio.results.embedded_results import find_results
 from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import Layout, walk
-from volbench.store.log_files import EXTENSIONS, MAX_BYTES, decode, is_binary, is_packed, unpack
+from volbench.store.log_files import EXTENSIONS, MAX_BYTES, is_packed, unpack
 from volbench.store.worker_processes import NOBODY, Tell
 from volbench.units import natural_order
 

@@ -15,8 +15,8 @@ from volbench.errors import CampaignError, InputError
 from volbench.present.formatting import printable
 from volbench.store.archive import is_held, read_campaign
 from volbench.store.atomic_files import unwritable
-from volbench.store.consent import folder_of, key_file
-from volbench.store.layout import Layout
+from volbench.store.consent import folder_of
+from volbench.store.layout import Layout, key_file
 
 MAX_TEXT = 120  # Characters that fit beside a line of a chart
 _MAX_LINE_BYTES = 4096

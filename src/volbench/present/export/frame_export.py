@@ -34,7 +34,7 @@ from volbench.present.formatting import (
     unit_words,
 )
 from volbench.present.tables.render_table import json_text, markdown_text
-from volbench.store.atomic_files import make_output_folder, write_output
+from volbench.store.atomic_files import write_output, write_outputs
 from volbench.units import utc_text
 
 TEXT_FORMATS = ("markdown", "latex")
@@ -102,12 +102,12 @@ def export_frames(
     if _checked(format) == "xlsx":
         write_output(into, _render_xlsx(frames))
         return (into,)
-    make_output_folder(into)
-    files = []
-    for name, frame in frames.items():
-        files.append(into / file_name(name, format))
-        export_frame(frame, frame_name=name, format=format, into=files[-1], raw=raw)
-    return tuple(files)
+    files = {
+        file_name(name, format): _render(frame, name, format_name=format, raw=raw)
+        for name, frame in frames.items()
+    }
+    write_outputs(into, files)
+    return tuple(into / name for name in files)
 
 
 def file_name(frame_name: str, format_name: str) -> str:
@@ -193,7 +193,7 @@ def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
         for column in [described(field.name, frame_name=frame_name)]
     ]
     stream = io.BytesIO()
-    schema = pa.schema(fields, metadata=table.schema.metadata)
+    schema = pa.schema(fields, metadata={"creator": "volbench", **(table.schema.metadata or {})})
     pq.write_table(table.cast(schema), stream, compression="zstd")
     return stream.getvalue()
 
