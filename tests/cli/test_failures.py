@@ -1,5 +1,6 @@
 """What goes wrong is said clearly, recorded, and never looks like success."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -41,6 +42,16 @@ def test_failed_run_is_recorded_and_the_others_go_on(
     assert "verify" in reason or "84" in reason
     shown = volbench("show", out)
     assert "failed" in shown.stdout
+
+
+@pytest.mark.parametrize("words", ["profile import p.fio", "hosts --inventory p.fio"])
+def test_a_pipe_that_nobody_writes_is_refused(
+    tmp_path: Path, volbench: Volbench, words: str
+) -> None:
+    """As a job file or an inventory; volbench would wait for its writer without end."""
+    os.mkfifo(tmp_path / "p.fio")
+    done = volbench(*words.split())
+    assert (done.returncode, "p.fio is a pipe" in done.stderr) == (2, True)
 
 
 def test_the_reason_of_a_failed_run_is_printed_once(

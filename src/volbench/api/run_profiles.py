@@ -285,6 +285,8 @@ def json_outputs(executor: Executor, names: Sequence[str]) -> list[Path]:
 def _job_text(path: str) -> str:
     """Return the text of a job file; ``-`` is standard input."""
     job_file = Path(path)
+    if job_file.is_fifo() and job_file.parts[1:2] not in (("dev",), ("proc",)):
+        raise InputError(f"{path} is a pipe", hint="name a file, or - for standard input")
     try:
         if path == "-":
             return sys.stdin.read()

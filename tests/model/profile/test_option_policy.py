@@ -48,6 +48,10 @@ def test_a_log_to_replay_is_named_in_full() -> None:
 def test_risky_options_pass_with_consent() -> None:
     """With --allow-exec the same option is only checked for its value."""
     assert check_option(TABLE, "exec_prerun", "sync", allow_exec=True) == ("exec_prerun", "sync")
+    for name in ("write_iolog", "merge_blktrace_file", "donorname", "mem"):  # files that fio writes
+        with pytest.raises(InputError, match="is not in the folder of the run"):
+            check_option(TABLE, name, "mmap:/home/x" if name == "mem" else "../x", allow_exec=True)
+    assert check_option(TABLE, "write_iolog", "log", allow_exec=True) == ("write_iolog", "log")
 
 
 @pytest.mark.parametrize("allow_exec", [False, True], ids=["refused", "allowed"])
@@ -93,11 +97,6 @@ def test_file_names_are_known_before_the_run(value: str) -> None:
         check_option(shipped_table(), "filename_format", value)
     kept = check_option(shipped_table(), "filename_format", "f.$jobname.$jobnum.$filenum")
     assert kept == ("filename_format", "f.$jobname.$jobnum.$filenum")
-
-
-def test_no_option_is_both_risky_and_set_by_volbench() -> None:
-    """What volbench sets itself can't be allowed by --allow-exec."""
-    assert not RISKY.keys() & OWN.keys()
 
 
 def test_every_engine_that_runs_code_is_known_as_such() -> None:
@@ -231,6 +230,8 @@ def test_sections_share_one_limit_of_jobs() -> None:
     text = "name: x\njobs: {a: {rw: read, size: 4k, numjobs: 3000, sections: {one: {}, two: {}}}}\n"
     with pytest.raises(ProfileError, match="6000"):
         load_profile(text, path="p.yaml", table=TABLE)
+    with pytest.raises(InputError, match="has 8193 sections"):
+        imported("".join(f"[j{number}]\n" for number in range(8193)))
 
 
 def test_fio_refuses_one_job_more(tmp_path: Path) -> None:

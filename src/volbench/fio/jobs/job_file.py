@@ -22,6 +22,7 @@ from volbench.fio.jobs.job_syntax import (
 )
 from volbench.model.profile.fio_options import Option, OptionTable, check_text
 from volbench.model.profile.option_policy import (
+    MAX_JOBS,
     OWN,
     PLANNED_LOG,
     changing_option,
@@ -96,6 +97,9 @@ def parse_jobfile(
     command = command or FioCommand()
     importer = _Importer(Problems(path), table, command, allow_exec=allow_exec)
     of_file = split_sections(text, importer.problems, importer.notices)
+    if len(of_file) > 2 * MAX_JOBS:
+        message = f"{path} has {len(of_file)} sections; fio runs at most {MAX_JOBS} jobs at once"
+        raise InputError(message, hint="split it")
     chosen = importer.chosen(of_file) if of_file else []
     sections = importer.sections([*command.sections, *chosen])
     if command.is_readonly:

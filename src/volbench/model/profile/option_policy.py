@@ -42,7 +42,7 @@ RISKY: Mapping[str, str] = {
 }
 
 # Text options that refer to nothing outside the run's folder and volume. Values that would are
-# refused: paths in filename, mem or patterns, other volumes in replay_redirect. The log of
+# refused: paths in filename or patterns, other volumes in replay_redirect. The log of
 # read_iolog is sent to the host.
 _PLAIN_TEXTS_NAMES = """
 buffer_pattern verify_pattern cmdprio_bssplit cpus_allowed filename filename_format
@@ -221,11 +221,7 @@ def check_option(
 
 
 def unknown_option(table: OptionTable, name: str, more: Iterable[str] = ()) -> InputError:
-    """Return the error of an option that a fio does not have.
-
-    Args:
-        more: names that are right in this place, beside those of the table.
-    """
+    """Return the error of an option that a fio does not have; `more` names are known there."""
     names = [*table.names(), *more]
     if meant := next((option for option, words in _OTHER_WORDS.items() if name in words), ""):
         return InputError(f"fio has no option {name!r}", hint=f"did you mean `{meant}`?")
@@ -253,8 +249,6 @@ def _value_reach(table: OptionTable, option: Option, value: str) -> str:
         return FOREIGN_ENGINES.get(value, unknown if is_unknown else "")
     if option.name in {"buffer_pattern", "verify_pattern"} and "'" in value:
         return "fio reads the file named between quotes"
-    if option.name == "mem" and "/" in value:
-        return "its file is outside the run's folder"
     if option.kind is OptionKind.CHOICE and _PATH.search(value.partition(":")[2]):
         return "its parameter looks like a file name"
     return ""
@@ -283,12 +277,9 @@ def _check_format(_name: str, value: str, _table: OptionTable) -> None:
 def _check_engine(_name: str, value: str, table: OptionTable) -> None:
     if not value.startswith("external:") and value not in table.engines:
         value_of = {"aio": "libaio", "uring": "io_uring", "iouring": "io_uring"}
-        hint = did_you_mean(
-            value_of.get(value, value),
-            table.engines,
-            f"it has {', '.join(table.engines)}",
-            alike=_MISSPELT,
-        )
+        known = f"it has {', '.join(table.engines)}"
+        meant = value_of.get(value, value)
+        hint = did_you_mean(meant, table.engines, known, alike=_MISSPELT)
         raise InputError(f"this fio has no ioengine {value!r}", hint=hint)
 
 
@@ -311,6 +302,12 @@ def _check_lockmem(_name: str, value: str, _table: OptionTable) -> None:
         raise InputError(f"lockmem {value!r} is not a number of bytes", hint="write it like 1g")
 
 
+def _check_written(name: str, value: str, _table: OptionTable) -> None:
+    if "/" in value:
+        hint = "leave out the folder: the file is made in that of the run"
+        raise InputError(f"{name} {value!r} is not in the folder of the run", hint=hint)
+
+
 # Checks of values that pass fio's parser but fail, or do harm, at runtime
 _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "filename": _check_file_names,
@@ -319,6 +316,7 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "read_iolog": _check_iolog,
     "bs": _check_blocks,
     "lockmem": _check_lockmem,
+    **dict.fromkeys(("write_iolog", "merge_blktrace_file", "donorname", "mem"), _check_written),
     "ba": _check_blocks,
     "numjobs": _check_blocks,
 }

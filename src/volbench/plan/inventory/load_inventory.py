@@ -128,14 +128,14 @@ def _raise_if_any(problems: Problems) -> None:
 
 
 def _read_text(path: Path) -> str:
+    if path.is_fifo() and path.parts[1:2] not in (("dev",), ("proc",)):
+        raise _refused(path, "is a pipe", "name a file, or /dev/stdin")
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES + 1).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _refused(path, f"cannot be read: {unread(error)}", "save it as UTF-8") from error
-    except OSError as error:
-        reason = f"cannot be read: {unread(error)}"
-        raise _refused(path, reason, "name a file with a list of hosts") from error
+    except (OSError, UnicodeDecodeError) as error:
+        hint = "name a file with a list of hosts, in UTF-8"
+        raise _refused(path, f"cannot be read: {unread(error)}", hint) from error
     if len(text) > _MAX_BYTES:
         raise _refused(path, "is larger than 64 MiB", "name a file with a list of hosts")
     return text
