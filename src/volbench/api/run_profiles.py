@@ -292,9 +292,8 @@ def _job_text(path: str) -> str:
             return sys.stdin.read()
         return job_file.read_text(encoding="utf-8")
     except OSError as error:
-        reason = error.strerror
         raise InputError(
-            f"{job_file}: {reason}",
+            f"{job_file}: {error.strerror}",
             hint="check its path; volbench profile list has the bundled profiles",
         ) from error
     except UnicodeDecodeError as error:

@@ -134,8 +134,7 @@ def _read_text(path: Path) -> str:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES + 1).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        hint = "name a file with a list of hosts, in UTF-8"
-        raise _refused(path, f"cannot be read: {unread(error)}", hint) from error
+        raise _refused(path, f"cannot be read: {unread(error)}", "name a UTF-8 file") from error
     if len(text) > _MAX_BYTES:
         raise _refused(path, "is larger than 64 MiB", "name a file with a list of hosts")
     return text
