@@ -82,17 +82,6 @@ def test_deadline_ends_a_run_that_is_late(
     assert list(scratch.iterdir()) == []
 
 
-def test_missing_directory_is_refused_before_anything_is_made(
-    tmp_path: Path, volbench: Volbench
-) -> None:
-    """A wrong mount point must not fill the root disk: exit 3, and nothing is created."""
-    target = tmp_path / "not-there" / "deeper"
-    done = volbench("run", "quick", "--on", target, "--output", tmp_path / "out", *TINY)
-    assert done.returncode == 3, done.stderr
-    assert not target.parent.exists()
-    assert not (tmp_path / "out").exists()
-
-
 def test_foreign_file_is_never_overwritten(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:

@@ -86,12 +86,10 @@ def _hint(path: Path, names: Sequence[str]) -> str:
 
 def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES, form: str = "YAML") -> str:
     """Return the text of a user's file."""
-    if path.is_fifo() and path.parts[1:2] not in (("dev",), ("proc",)):
-        raise InputError(f"{path} is a pipe", hint="name a file, or /dev/stdin")
     try:
         if path.stat().st_size > max_bytes:
-            limit = f"{max_bytes >> 20} MiB"
-            raise InputError(f"{path} is larger than {limit}", hint=f"a {what} is a short text")
+            limit = f"{path} is larger than {max_bytes >> 20} MiB"
+            raise InputError(limit, hint=f"a {what} is a short text")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise _bundled_file_error(path, error, what=what, form=form) from error

@@ -32,9 +32,6 @@ _RATE = re.compile(r"[0-9]{1,12}(,[0-9]{1,12})?")  # of reads and writes, as fio
 _MAC_START, _MAC_END = ', "mac": "', '"}'
 
 
-FoundFile = tuple[FileIdentity, str | None]
-
-
 def utc_now() -> str:
     """Return the current time in ISO 8601 with milliseconds and ``Z``."""
     return utc_at(time.time())
@@ -63,7 +60,7 @@ class History:
     families: dict[str, dict[str, int]] = field(default_factory=dict)
     # host to path to identity, and last mark of the content, of files of the user, as runs found
     # them; None for a mark that was not looked up
-    found: dict[str, dict[str, FoundFile]] = field(default_factory=dict)
+    found: dict[str, dict[str, tuple[FileIdentity, str | None]]] = field(default_factory=dict)
     # host to target to path and identity of the private directory created there
     folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
     # host to target to path of one that was about to be created there

@@ -136,13 +136,6 @@ def test_an_unknown_engine_needs_consent() -> None:
     assert check_option(table, "ioengine", "brandnew", allow_exec=True)[1] == "brandnew"
 
 
-def test_no_imported_job_file_copies_a_file_into_the_volume() -> None:
-    """A foreign job file is held to the same rules."""
-    text = "[j]\nrw=write\nsize=4k\nbuffer_pattern='/etc/shadow'\n"
-    with pytest.raises(ProfileError, match="'/etc/shadow'"):
-        parse_jobfile(text, path="x.fio", table=TABLE)
-
-
 @pytest.mark.parametrize("name", ["buffer_pattern", "verify_pattern"])
 @pytest.mark.parametrize("value", ["'/etc/shadow'", "0xff'/etc/shadow'", "'x"])
 def test_patterns_that_read_a_file_are_refused(name: str, value: str) -> None:
