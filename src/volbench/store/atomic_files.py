@@ -148,10 +148,10 @@ def _reason_to_keep(old: bytes, unnamed: bytes | None) -> str:
         return ""
     if _OF_FIO.search(old):
         return "it is a result, log or job file of fio"
-    return "" if unnamed is None or _columns(old) & _columns(unnamed) else _UNKNOWN
+    return "" if unnamed is None or _shape_of(old) & _shape_of(unnamed) else _UNKNOWN
 
 
-def _columns(content: bytes) -> set[bytes]:
+def _shape_of(content: bytes) -> set[bytes]:
     """Return the columns of a table in CSV or Markdown, or the keys of a list in JSON, as one."""
     record = re.match(rb'\s*\[\s*\{([^}]*"[^}]*)\}', content)
     line = b",".join(re.findall(rb'"\w+":', record[1])) if record else content.split(b"\n", 1)[0]
