@@ -62,6 +62,14 @@ def volbench(tmp_path: Path) -> Callable[..., CompletedProcess[str]]:
 
 
 @pytest.fixture
+def hangup_is_default() -> Iterator[None]:
+    """Handle SIGHUP as by default, also where the tests themselves were started with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
 def scratch(tmp_path: Path) -> Path:
     """Return a folder to measure."""
     folder = tmp_path / "scratch"

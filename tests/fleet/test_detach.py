@@ -16,6 +16,7 @@ from volbench.store.layout import Layout
 pytestmark = pytest.mark.root
 
 
+@pytest.mark.usefixtures("hangup_is_default")
 def test_a_closed_terminal_does_not_stop_the_campaign(desk: Desk) -> None:
     """The controller goes on without its terminal, and can be watched from another one."""
     desk.prepare(runtime="1s", jobs=["a"])

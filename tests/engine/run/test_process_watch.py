@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,14 +28,6 @@ DEAF = (
     "for number in (signal.SIGINT, signal.SIGTERM): signal.signal(number, signal.SIG_IGN)\n"
     "print('deaf', flush=True)\ntime.sleep(60)"
 )
-
-
-@pytest.fixture
-def hangup_is_default() -> Iterator[None]:
-    """Handle SIGHUP as by default, also where the tests themselves were started with nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
 
 
 def start(folder: Path, program: str) -> Process:
