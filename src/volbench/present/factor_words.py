@@ -12,6 +12,7 @@ from volbench.analyse.frames.workload_words import (
     value_text,
     workload_text,
 )
+from volbench.model.frames.columns import WATCHED
 from volbench.model.frames.metadata import NOT_SET, UNTIL_STEADY
 from volbench.present.formatting import MISSING, block_size, pattern, printable, short_target
 from volbench.units import parse_duration
@@ -108,7 +109,7 @@ def constants_words(design: Design) -> str:
     row = design.rows[0] if design.rows else {}
     same = {"rw", "block_bytes"} & {*design.constants}
     shown = row if "direction" in design.constants else {"rw": row.get("rw")}
-    parts = [pattern(shown)] if "rw" in same else []
+    parts = [pattern(shown)] if "rw" in same and row.get("rw") != WATCHED else []
     parts += [block_size(row)] if "block_bytes" in same else []
     ordered = [*(name for name in _FIRST if name in values), *values]
     parts += [

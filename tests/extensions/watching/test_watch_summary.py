@@ -60,6 +60,8 @@ def test_a_summary_says_who_saturated_what_and_when() -> None:
     )
     (unknown := Watched()).seen = 0.01
     assert "wrote 0.9 % of its bytes; who caused" in next(summary_lines(cast("Any", unknown)))
+    (twice := Watched()).seen = 2.0  # as of a loop device and of who writes to it
+    assert "wrote 100 % of its bytes: dd 91 %" in next(summary_lines(cast("Any", twice)))
     assert idle == "1 disk had no I/O."
     assert cpu == "CPU: 14 % busy, 2 % iowait; above 90 % for 1s, longest 10:00:19 to 10:00:20."
     (two := Watched()).campaigns = "wx"  # nothing was watched between them

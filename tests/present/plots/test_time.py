@@ -68,31 +68,20 @@ def test_series_has_a_row_per_job_and_a_line_per_run() -> None:
     assert labels["write/1"] == ("write", "dashed")
 
 
-def test_a_percentile_over_time_needs_its_logs() -> None:
-    """Logs of single I/Os have it, means do not; percentiles are never averaged."""
+def test_other_latencies_over_time_need_their_logs() -> None:
+    """Percentiles are never averaged; that of submission takes the place of the total latency."""
     row = result("a")
     points = intervals(row, [100.0, 200.0])
-    with pytest.raises(InputError, match="no p99 latency over time: logs hold means only"):
-        build_plot("series", frames([row], series=points), options=Options(statistic="p99"))
-    known = [point | {"lat_p99_s": 0.5 / n} for n, point in enumerate(points, start=1)]
-    options = Options(statistic="p99")
-    plot = build_plot("series", frames([row], series=known), options=options)
-    panel = plot.panels[1]
-    assert panel.y.label == "p99 latency"
-    assert column(the_mark(panel, Lines), "lat_p99_s") == [0.5, 0.25]
-
-
-def test_submission_latency_over_time_needs_its_logs() -> None:
-    """It takes the place of the total latency."""
-    row = result("a")
-    points = intervals(row, [100.0, 200.0])
-    options = Options(latency="slat")
-    with pytest.raises(InputError, match="no mean submission latency over time: the runs have no"):
-        build_plot("series", frames([row], series=points), options=options)
-    known = [point | {"slat_mean_s": 0.5 / n} for n, point in enumerate(points, start=1)]
-    panel = build_plot("series", frames([row], series=known), options=options).panels[1]
-    assert panel.y.label == "Mean submission latency"
-    assert column(the_mark(panel, Lines), "slat_mean_s") == [0.5, 0.25]
+    for options, name, label, lack in (
+        (Options(statistic="p99"), "lat_p99_s", "p99 latency", "logs hold means only"),
+        (Options(latency="slat"), "slat_mean_s", "Mean submission latency", "the runs have no"),
+    ):
+        with pytest.raises(InputError, match=f"no {label.lower()} over time: {lack}"):
+            build_plot("series", frames([row], series=points), options=options)
+        known = [point | {name: 0.5 / n} for n, point in enumerate(points, start=1)]
+        panel = build_plot("series", frames([row], series=known), options=options).panels[1]
+        assert panel.y.label == label
+        assert column(the_mark(panel, Lines), name) == [0.5, 0.25]
 
 
 def test_a_single_sample_is_a_dot_inside_the_panel() -> None:

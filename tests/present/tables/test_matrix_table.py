@@ -4,6 +4,8 @@ from volbench.analyse.frames.design import Row, design_of
 from volbench.present.tables.matrix_table import compared_page_table, shared_runs
 from volbench.present.tables.results_table import result_tables
 
+_RATES = (("a", 9.0), ("b", 1.0))
+
 
 def row(volume: str, depth: int, iops: float, repeat: int = 1) -> Row:
     """Return a result."""
@@ -42,6 +44,10 @@ def test_many_values_are_ranked_where_most_were_measured() -> None:
 def test_nothing_is_compared_on_one_volume() -> None:
     """A sweep of one volume has no matrix."""
     assert compared_page_table(design_of([row("a", n, 1000.0 * n) for n in (1, 2)])) is None
+    watched = compared_page_table(design_of([{**row(a, 1, n), "rw": "watched"} for a, n in _RATES]))
+    assert watched is not None
+    cells = [[column.cell(item) for column in watched.columns[1:]] for item in watched.rows]
+    assert (cells, watched.notes) == ([["9", "1"]], [])
 
 
 class _Measured:

@@ -117,6 +117,8 @@ def _share_words(rows: pd.DataFrame, processes: pd.DataFrame, way: str) -> str:
     disk = float((rows[f"{way}_bw_bytes_per_s"] * rows["interval_s"]).sum())
     if not disk:
         return ""
+    # A loop device on the disk: its bytes are those of a process and again of the loop's own
+    disk = max(disk, float(moved.sum()))
     most = moved[moved > 0].nlargest(_PROCESSES)
     names = ", ".join(f"{name} {format_percent(size / disk)}" for name, size in most.items())
     whose = f": {names}" if moved.sum() >= _MIN_KNOWN * disk else "; who caused the rest is unknown"

@@ -9,6 +9,7 @@ from typing import Any
 
 from volbench.analyse.frames.design import Design, Factor
 from volbench.analyse.frames.workload_words import factor_name
+from volbench.model.frames.columns import WATCHED
 from volbench.present.answer import by_value_of, gain_of
 from volbench.present.cell_results import CellResult, cell_results
 from volbench.present.factor_words import cell_words, value_names
@@ -58,7 +59,8 @@ def compared_page_table(design: Design) -> Table[Any] | None:
     is_repeated = any(len(each.rates) > 1 for row in rows for each in row.results.values())
     note = _NOTE if is_repeated else _NOTE_OF_ONE
     note = note.format(base="the best of the row" if first is None else names[first])
-    return Table("matrix", columns, [row for row in rows if row.results], notes=[note])
+    notes = [] if design.constants.get("rw") == WATCHED else [note]
+    return Table("matrix", columns, [row for row in rows if row.results], notes=notes)
 
 
 def _column(value: object, name: str, first: object) -> Column[_Row]:
@@ -71,7 +73,8 @@ def _column(value: object, name: str, first: object) -> Column[_Row]:
         if result.asked:
             return f"{result.rate_words}, asked"
         text = result.rate_words.removesuffix(" IOPS")
-        free = [each for each in row.results.values() if each.rate > 0 and not each.asked]
+        results = [each for each in row.results.values() if each.row.get("rw") != WATCHED]
+        free = [each for each in results if each.rate > 0 and not each.asked]
         base = row.results.get(first, max(free, key=lambda each: each.rate, default=result))
         if result is base or base not in free or result not in free:
             return text
