@@ -137,7 +137,7 @@ def _shallow_queue(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Obser
     if in_flight < _MIN_KEPT_DEPTH * wanted:
         yield Observation(
             f"The mean queue depth was {in_flight:.3g} (IOPS times latency) instead of the"
-            f" requested {wanted}.",
+            f" requested {wanted} (numjobs times iodepth).",
             {"asked_depth": float(wanted), "depth": in_flight, "ioengine": workload.engine},
         )
 
