@@ -50,10 +50,6 @@ if TYPE_CHECKING:
     from volbench.model.profile.profile_model import Job
 
 
-_MAX_JOBS = 1024  # That share an extent of a warm-up
-_JOB = "fill"  # Name of the job of a warm-up
-
-
 def _client_counts(text: str) -> tuple[int, ...]:
     parts = text.split(",") if text else []
     counts = tuple(int(part) for part in parts if part.isdecimal())
@@ -299,15 +295,16 @@ def as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
 @on_option("Device, file or NBD URI.", is_required=True)
 @click.option(
     "--mode",
-    type=click.Choice(["write", "read", "write-read"]),
+    type=click.Choice(["write", "read", "write-read", "random"]),
     default="write-read",
     show_default=True,
-    help="Write all of it, read all of it (a volume restored from a snapshot), or both.",
+    help="Write all of it, read all of it (a volume restored from a snapshot), or both; or write "
+    "in random order (an SSD).",
 )
 @click.option(
     "--numjobs",
     "jobs",
-    type=click.IntRange(1, _MAX_JOBS),
+    type=click.IntRange(1, 1024),
     metavar="N",
     default=32,
     show_default=True,
@@ -322,12 +319,7 @@ def as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     help="I/Os in flight for each job.",
 )
 @click.option(
-    "--bs",
-    "bs_bytes",
-    type=Quantity("SIZE", parse_size),
-    default="1m",
-    show_default=True,
-    help="Block size.",
+    "--bs", "bs_bytes", type=Quantity("SIZE", parse_size), help="Block size [1m, 4k for random]."
 )
 @click.option(
     "--extents",
@@ -350,7 +342,7 @@ def warmup(
     mode: str,
     jobs: int,
     iodepth: int,
-    bs_bytes: int,
+    bs_bytes: int | None,
     extents: int,
     *,
     size_bytes: int | None,
@@ -360,29 +352,34 @@ def warmup(
 ) -> None:
     """Touch every block of a volume exactly once, and verify it."""
     from volbench.engine.campaign.prepare import CampaignRequest
+    from volbench.engine.hosts.host_facts import options_on
     from volbench.model.campaign.planned_run import OnError
+    from volbench.model.profile.option_policy import unknown_option
     from volbench.model.profile.profile_model import Job, Phase, Profile
     from volbench.model.profile.profile_settings import Warming, WarmingMode
     from volbench.plan.expansion.expand import Terms
 
+    bs_bytes = bs_bytes or (4096 if mode == "random" else 1 << 20)
     options = {"bs": str(bs_bytes), "iodepth": str(iodepth), "numjobs": str(jobs)}
-    job = Job(
-        name=_JOB,
-        phase=Phase.WARMUP,
-        options=options | ({"size": str(size_bytes)} if size_bytes is not None else {}),
-        warming=Warming(mode=WarmingMode(mode), extents=extents),
-    )
+    options |= {"size": str(size_bytes)} if size_bytes is not None else {}
     where, own_targets = where.on(targets)
-    named = parse_targets(own_targets)
-    request = CampaignRequest(
-        profiles=(Profile(name="warmup", jobs=(job,)),),
-        targets=named,
-        into=start.output or default_campaign_folder("warmup"),
-        terms=Terms(
-            on_error=OnError.STOP, consent=start.consent, command=recorded_command((), start.output)
-        ),
-    )
+    named, command = parse_targets(own_targets), recorded_command((), start.output)
     with where.connected() as hosts:
+        if mode == "random":
+            tables = (options_on(host.executor) for host in hosts)
+            if old := next((each for each in tables if "sprandom" not in each.options), None):
+                why = unknown_option(old, "sprandom")
+                words = "writes each block once, in random order"
+                click.echo(f"note: {words}: {why.message} ({why.hint})", err=True)
+            options |= {} if old else {"sprandom": "1"}
+        warming = Warming(mode=WarmingMode(mode), extents=extents)
+        job = Job(name="fill", phase=Phase.WARMUP, options=options, warming=warming)
+        request = CampaignRequest(
+            profiles=(Profile(name="warmup", jobs=(job,)),),
+            targets=named,
+            into=start.output or default_campaign_folder("warmup"),
+            terms=Terms(on_error=OnError.STOP, consent=start.consent, command=command),
+        )
         for host in hosts:
             _check(host.executor, job, request.targets_of(host.host).get(job.role, ""))
         carry_out(

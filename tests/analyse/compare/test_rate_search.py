@@ -51,17 +51,6 @@ def test_a_bound_that_no_rate_keeps_ends_the_search() -> None:
     assert search.kept is None
     assert not search.is_contradictory
     assert [level.asked for level in search.levels][:2] == [1800, 3600]
-
-
-def test_a_bound_that_is_never_broken_needs_no_asked_rate() -> None:
-    """Three runs without a limit say so."""
-    search = searched(volume_of(10_000, 20_000, 0, 1))
-    assert [trial.asked for trial in search.trials] == [0, 0, 0]
-    assert search.missed is None
-
-
-def test_a_rate_that_is_not_done_is_not_kept() -> None:
-    """The latency may be low while a volume does less than it is asked for."""
     assert not Trial(1000, 900, (0.001,), met=True).is_kept
     assert Trial(1000, 980, (0.001,), met=True).is_kept
 

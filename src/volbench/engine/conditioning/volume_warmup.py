@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from volbench.engine.hosts.described_volumes import describe_files
 from volbench.errors import CampaignError, InputError, RefusedError
@@ -54,14 +55,12 @@ class Outcomes:
 
 def is_same_pass(first: Run, second: Run) -> bool:
     """Return whether two runs belong to the same pass of the same job over the same volume."""
-    if first.extent is None or second.extent is None:
-        return False
-    return _pass_of(first, first.extent) == _pass_of(second, second.extent)
+    return bool(first.extent and second.extent) and _pass_of(first) == _pass_of(second)
 
 
-def _pass_of(run: Run, extent: Extent) -> tuple[object, ...]:
+def _pass_of(run: Run) -> tuple[object, ...]:
     volume = run.host, run.client, run.volume.target
-    return (*volume, run.job, run.profile, run.repeat, extent.direction)
+    return (*volume, run.job, run.profile, run.repeat, run.extent and run.extent.direction)
 
 
 @dataclass(frozen=True)
@@ -79,18 +78,23 @@ class Pass:
 
     @property
     def is_verified(self) -> bool:
-        """Whether exactly the bytes of the volume were moved."""
-        return not self.unfinished and self.moved_bytes == self.size_bytes
+        """Whether exactly the bytes of the volume were moved, or by sprandom more."""
+        return not self.unfinished and (self._has_more or self.moved_bytes == self.size_bytes)
+
+    @property
+    def _has_more(self) -> bool:
+        return self.direction == "random" and self.moved_bytes > self.size_bytes
 
     @property
     def words(self) -> str:
         """The pass in one sentence."""
-        name = "random read-back, verified" if self.direction == "sample" else self.direction
+        names = {"sample": "random read-back, verified", "random": "writes in random order"}
+        name = names.get(self.direction, self.direction) + ", by sprandom" * self._has_more
         if not self.rates_bytes_per_s:
             return f"{self.job}: no {name} yet"
         mean = self.moved_bytes / max(self.seconds, 1e-3)
-        took_s = self.seconds
-        took = f"{took_s:.1f} s" if took_s < 60 else format_duration(round(took_s))
+        long = self.seconds >= 60
+        took = format_duration(round(self.seconds)) if long else f"{self.seconds:.1f} s"
         return (
             f"{name}: {self.moved_bytes} of {self.size_bytes} bytes in "
             f"{took}, {format_rate(mean)} on average, extents "
@@ -101,15 +105,8 @@ class Pass:
 
 def passes_of(outcomes: Outcomes, campaign: Campaign, *, is_done: IsDone) -> tuple[Pass, ...]:
     """Return every pass of the warm-ups in a campaign, in order."""
-    groups: list[list[Run]] = []
-    for run in campaign.runs:
-        if run.extent is None:
-            continue
-        if groups and is_same_pass(groups[-1][0], run):
-            groups[-1].append(run)
-        else:
-            groups.append([run])
-    return tuple(_pass(outcomes, runs, is_done) for runs in groups)
+    groups = groupby((run for run in campaign.runs if run.extent is not None), key=_pass_of)
+    return tuple(_pass(outcomes, [*runs], is_done) for _, runs in groups)
 
 
 def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:

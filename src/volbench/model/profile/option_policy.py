@@ -338,10 +338,11 @@ def displacing_option(options: Mapping[str, str], *, reviewed: Container[str]) -
     """Return the option, or engine, that may change more of a file than bytes in its range.
 
     Args:
-        reviewed: names of the options of fio 3.33.
+        reviewed: names of the options of fio 3.33; those of sprandom (3.42) stay in the range, too.
     """
     for name, value in options.items():
-        if value != "0" and (name in DISPLACING or name not in reviewed):
+        is_known = name in reviewed or name.startswith("spr")
+        if value != "0" and (name in DISPLACING or not is_known):
             return name
     engine = options.get("ioengine", "psync")
     return "" if engine in _IN_PLACE_ENGINES else engine

@@ -342,6 +342,7 @@ class WarmingMode(StrEnum):
     WRITE = "write"
     READ = "read"
     WRITE_READ = "write-read"
+    RANDOM = "random"
 
 
 class Warming(Document):
@@ -350,12 +351,9 @@ class Warming(Document):
     shorthand: ClassVar[str] = "mode"
     always_dumped: ClassVar[tuple[str, ...]] = ("extents",)
 
-    mode: WarmingMode = Field(description="Write all blocks, read all blocks, or both.")
+    mode: WarmingMode = Field(description="`random` writes in random order.")
     extents: Integer = Field(
-        default=0,
-        ge=0,
-        le=MAX_EXTENTS,
-        description="Approximate number of extents; 0 chooses it by the size of the volume.",
+        default=0, ge=0, le=MAX_EXTENTS, description="About how many extents; 0: by size."
     )
 
 

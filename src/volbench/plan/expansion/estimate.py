@@ -345,10 +345,9 @@ def _moved_bytes(run: Run) -> int | None:
         if is_in_memory or (only_reads and "read_iolog" not in options):
             continue
         moved = transferred_bytes(run, section)
-        repeats = options.get("time_based", "0") != "0" and parse_duration(
-            options.get("runtime", "0")
-        )
-        if repeats or moved is None:
+        if moved and options.get("sprandom", "0") != "0":  # the spare blocks of a drive as well
+            moved += math.ceil(moved * float(options.get("spr_op", "0.15")))
+        if moved is None or (options.get("time_based", "0") != "0" and _timed_s(options)):
             moved = _within_limits_bytes(run, options)
         if moved is None:
             return None

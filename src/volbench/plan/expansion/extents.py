@@ -38,6 +38,8 @@ DEFAULTS = {
     "numjobs": "32",
     "refill_buffers": "1",
 }
+# Each block once, without a map in memory; by one job, which knows all regions of a drive
+RANDOM = {"rw": "randwrite", "norandommap": "1", "random_generator": "lfsr"}
 
 
 @dataclass(frozen=True)
@@ -106,18 +108,17 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
         raise InputError(
             f"job {job.name}: the volume has no size", hint="declare it with size: 10g"
         )
-    numjobs = max(1, int(options["numjobs"]))
-    pieces = cut(size_bytes, block_bytes=block, numjobs=numjobs, count=warming.extents)
-    passes = {
-        WarmingMode.WRITE: ("write",),
-        WarmingMode.READ: ("read",),
-        WarmingMode.WRITE_READ: ("write", "read"),
-    }[warming.mode]
-    width = len(str(len(pieces)))
+    passes, is_random = warming.mode.split("-"), warming.mode is WarmingMode.RANDOM
+    numjobs, count = (1, 1) if is_random else (max(1, int(options["numjobs"])), warming.extents)
+    pieces = cut(size_bytes, block_bytes=block, numjobs=numjobs, count=count)
     for rw in passes:
         for number, piece in enumerate(pieces, start=1):
-            label = f"{job.name}-{rw}-{number:0{width}d}of{len(pieces)}"
-            of_extent = {**options, **_extent_range(piece), "rw": rw, **_unaligned(piece, kind, rw)}
+            label = f"{job.name}-{rw}-{number:0{len(str(len(pieces)))}d}of{len(pieces)}"
+            whole = piece.block_bytes == block  # sprandom needs many blocks
+            given = {name: options[name] for name in options if whole or name != "sprandom"}
+            of_extent = {**given, **_extent_range(piece), "rw": rw, **_unaligned(piece, kind, rw)}
+            if is_random:
+                of_extent |= RANDOM if whole else {"rw": "write"}
             if kind is VolumeKind.DIRECTORY:
                 of_extent.setdefault("filename", f"{job.name}.warm")
             if rw == "write" and piece.block_bytes % SECTOR_BYTES == 0:
