@@ -5,7 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from volbench.analyse.compare.rate_search import RateSearch, Trial, asked_iops, trial_of
+from volbench.analyse.compare.rate_search import (
+    RateSearch,
+    Trial,
+    asked_iops,
+    searches_in,
+    trial_of,
+)
+from volbench.analyse.frames.run_options import WITHIN
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_settings import MAX_TRIALS
 
@@ -86,3 +93,7 @@ def test_the_worst_client_decides_and_rates_are_added_up() -> None:
     rows = [{**row, "run": "a", "lat_p99_s": 0.001}, {**row, "run": "b", "lat_p99_s": 0.009}]
     assert trial_of(rows, ["p99 < 5ms"]) == Trial(100, 100, (0.009,), met=False)
     assert trial_of([{**row, "run": "a"}], ["p99 < 5ms"]) is None
+    own = {"campaign": "c", "profile": "p", "job": "r", WITHIN: ("p99 < 5ms",)}
+    whole = [{**own, **each, "repeat": 1} for each in rows]
+    (found,) = searches_in([*whole, {**whole[0], "repeat": 2}])  # without the second client
+    assert len(found.search.trials) == 1

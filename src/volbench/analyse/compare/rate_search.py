@@ -135,8 +135,7 @@ class RateSearch:
             return _whole(math.sqrt(top * kept.asked))
         if len(kept.trials) < _REPEATS:
             return kept.asked
-        is_asked = not math.isinf(missed.asked)
-        return missed.asked if is_asked and len(missed.trials) < _REPEATS_ABOVE else None
+        return missed.asked if len(missed.trials) < _REPEATS_ABOVE and top == missed.asked else None
 
     def _at_the_end(self, kept: Level | None) -> float | None:
         """Return the next rate while all rates kept the conditions, or none did."""
@@ -172,11 +171,12 @@ def searches_in(rows: Sequence[Mapping[str, object]]) -> list[FoundRate]:
             jobs.setdefault(key, {}).setdefault(row["repeat"], []).append(place)
     found = []
     for trials in jobs.values():
+        most = max(map(len, trials.values()))  # a trial that clients are missing from is none
+        whole = [repeat for repeat in trials.values() if len(repeat) == most]
         places = tuple(place for repeat in trials.values() for place in repeat)
         within = tuple(map(str, cast("Sequence[object]", rows[places[0]][WITHIN])))
-        tried = (trial_of([rows[place] for place in repeat], within) for repeat in trials.values())
-        known = [trial for trial in tried if trial is not None]
-        if known:
+        tried = (trial_of([rows[place] for place in repeat], within) for repeat in whole)
+        if known := [trial for trial in tried if trial is not None]:
             found.append(FoundRate(within, places, RateSearch(known)))
     return found
 
