@@ -146,7 +146,7 @@ def _trends(dataset: Dataset) -> Trends | None:
 
 
 def _plots(dataset: Dataset, shared: Collection[object]) -> list[Plot]:
-    """Return the charts of the design.
+    """Return the charts of the design; no storm that is one setting of many.
 
     Args:
         shared: runs at the setting that is ranked; empty for all.
@@ -156,7 +156,9 @@ def _plots(dataset: Dataset, shared: Collection[object]) -> list[Plot]:
         frame = plot_frame(dataset, name)
         return frame[frame["run"].isin(shared)] if shared else frame
 
-    return [*report_plots(read, Options(rounds=rounds_of(dataset)))]
+    is_part = 0 < 2 * len(shared) < len(dataset.runs)
+    plots = report_plots(read, Options(rounds=rounds_of(dataset)))
+    return [plot for plot in plots if not (is_part and plot.name == "storm")]
 
 
 def _figure(plot: Plot, *, without: Sequence[str]) -> ReportFigure:

@@ -1,10 +1,12 @@
 """Bounds of what leads a report."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from volbench.api import report_content
 from volbench.present.report import lead_charts
 
 
@@ -38,12 +40,19 @@ def test_a_warm_up_leads_where_the_campaign_was_made_for_it(
     assert lead_charts.is_warm_up(lambda n: empty if n == "findings" else rows) is leads
 
 
-@pytest.mark.parametrize(("steps", "leads"), [(2, True), (3, False)])
-def test_many_parallel_steps_are_a_fleet(
-    monkeypatch: pytest.MonkeyPatch, steps: int, *, leads: bool
-) -> None:
+@pytest.mark.parametrize("steps", [2, 3])
+def test_many_parallel_steps_are_a_fleet(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """Two storms lead a report, three do not."""
     monkeypatch.setattr(lead_charts, "storm_steps", lambda _: list(range(steps)))
     same = {"profile": "p", "job": "j", "repeat": 1, "phase": "measured", "status": "finished"}
     rows = pd.DataFrame({"run": run, **same} for run in "ab")
-    assert lead_charts.is_storm(lambda _: rows) is leads
+    assert lead_charts.is_storm(lambda _: rows) is (steps == 2)
+
+
+def test_a_storm_of_one_setting_of_many_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients that ran at once lead where they are at least half of the runs."""
+    monkeypatch.setattr(report_content, "report_plots", lambda *_: [SimpleNamespace(name="storm")])
+    monkeypatch.setattr(report_content, "rounds_of", lambda _: ())
+    for count in (4, 5):
+        dataset: Any = SimpleNamespace(runs=range(count))
+        assert len(report_content._plots(dataset, {1, 2})) == 5 - count  # noqa: SLF001

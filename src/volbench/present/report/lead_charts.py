@@ -14,6 +14,7 @@ from volbench.analyse.time.warmup_curve import curves
 from volbench.errors import InputError
 from volbench.model.profile.profile_model import Phase
 from volbench.present.plots.chart import build_plot, kind_of
+from volbench.present.plots.charts.design_chart import LEAST_SCALE
 from volbench.present.plots.charts.warmup_curves import MIN_PENALTY
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import ALWAYS_READ, Options
@@ -74,7 +75,7 @@ def _plot(name: str, read: Read, options: Options = _DEFAULTS) -> Plot | None:
 
 def fitted(plot: Plot) -> Plot:
     """Return a plot as low as the first screen needs and the names beside it allow."""
-    scale = min(1.0, _HEIGHT_IN / sum(plot.heights))
+    scale = max(LEAST_SCALE, min(1.0, _HEIGHT_IN / sum(plot.heights)))
     names_in = {each.row: rows_height_in(each.y.categories, is_tight=True) for each in plot.panels}
     least = (max(min(own, _LEAST_IN), names_in.get(n, 0.0)) for n, own in enumerate(plot.heights))
     heights = (max(own * scale, low) for own, low in zip(plot.heights, least, strict=True))

@@ -39,6 +39,7 @@ PLAIN = "palette-0"  # Colour where nothing is compared
 _LIMIT = Series("limit", "declared limit", "ink", dash="limit")  # Across bars
 _COLUMN_IN, _MIN_WIDTH_IN = 2.75, 6.5
 _MAX_HEIGHT_IN = 11.0  # Of all panels together
+LEAST_SCALE = 0.67  # At which a value is as high as its bar
 _PANEL_IN, _LOW_PANEL_IN = 1.75, 1.3  # Height of a panel: of few, and of many rows
 _FEW_ROWS = 3
 _BAR_IN, _CELL_IN, _TABLE_IN, _TOWERS_IN = 0.15, 0.32, 0.2, 3.0
@@ -96,6 +97,9 @@ def build(drawing: Drawing) -> Plot:
     ]
     has_limits = any(isinstance(m, marks.ReferenceLine) for panel in panels for m in panel.marks)
     lower = min(1.0, _MAX_HEIGHT_IN / sum(heights))
+    if lower < LEAST_SCALE and layout.view == "bars":  # their values would cover each other
+        kept = (tuple(m for m in p.marks if not isinstance(m, marks.Texts)) for p in panels)
+        panels = [replace(p, marks=own) for p, own in zip(panels, kept, strict=True)]
     plot = Plot(
         panels=tuple(panels),
         heights=tuple(lower * height for height in heights),
@@ -203,11 +207,8 @@ def _scale(drawing: Drawing, points: Sequence[Point]) -> bool:
 
 
 def _has_lines(drawing: Drawing) -> bool:
-    layout = drawing.layout
-    factor = drawing.design.by_column.get(layout.x)
-    if layout.view == "lines":
-        return True
-    return layout.view == "table" and factor is not None and factor.is_ordered
+    view, factor = drawing.layout.view, drawing.design.by_column.get(drawing.layout.x)
+    return view == "lines" or (view == "table" and factor is not None and factor.is_ordered)
 
 
 def _value_axis(metric: Metric, points: Sequence[Point], *, is_log: bool) -> Axis:
@@ -354,9 +355,7 @@ def _end_texts(
     if not named and any(abs(a - b) > 1e-9 for a, b in zip(apart, shares, strict=True)):
         return ()  # values would touch
     text = [
-        f"{drawing.names[str(colour)]}: {metric.text(float(value))}"
-        if named and colour != PLAIN
-        else metric.text(float(value))
+        f"{drawing.names[str(colour)]}: " * (named and colour != PLAIN) + metric.text(float(value))
         for colour, value in zip(ends["_colour"], ends["_value"], strict=True)
     ]
     placed = pd.DataFrame(
@@ -369,11 +368,8 @@ def _end_texts(
     )
     if named:
         return (marks.Texts(placed, by="_colour", offset_pt=(7, 0), is_bold=True, size=8),)
-    return (
-        marks.Texts(
-            placed, by="_colour", offset_pt=(0, 4), align="center", valign="bottom", size=7
-        ),
-    )
+    above = marks.Texts(placed, by="_colour", offset_pt=(0, 4), align="center", valign="bottom")
+    return (replace(above, size=7),)
 
 
 def _is_named_at_ends(drawing: Drawing) -> bool:
