@@ -1,6 +1,5 @@
 """What holds for every kind of chart that has a description."""
 
-import json
 from functools import cache
 
 import pandas as pd
@@ -16,7 +15,6 @@ from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.description import FORMATS, Plot, data_marks, numbers
 from volbench.present.plots.kinds import KINDS, Choice, Options
 from volbench.present.plots.marks import ReferenceLine, Span, series_of
-from volbench.present.renderers.interactive.plot_json import json_form
 from volbench.present.renderers.matplotlib import draw
 
 
@@ -88,14 +86,6 @@ def test_numbers_have_rows_and_names(kind: str) -> None:
     assert len(rows)
     assert all(isinstance(name, str) and not name.startswith("_") for name in rows)
     assert not rows.duplicated().any()
-
-
-@pytest.mark.slow
-def test_json_form_is_plain(kind: str) -> None:
-    """The form of the page holds no NaN and is the same every time."""
-    plots = plot_of(kind), build_plot(kind, frames_of(kind))
-    first, second = (json.dumps(json_form(plot), allow_nan=False) for plot in plots)
-    assert first == second
 
 
 @pytest.mark.slow
