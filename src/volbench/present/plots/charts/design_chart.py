@@ -355,8 +355,8 @@ def _end_texts(
     if not named and any(abs(a - b) > 1e-9 for a, b in zip(apart, shares, strict=True)):
         return ()  # values would touch
     text = [
-        f"{drawing.names[str(colour)]}: " * (named and colour != PLAIN) + metric.text(float(value))
-        for colour, value in zip(ends["_colour"], ends["_value"], strict=True)
+        (f"{drawing.names[str(key)]}: " if named and key != PLAIN else "") + metric.text(float(end))
+        for key, end in zip(ends["_colour"], ends["_value"], strict=True)
     ]
     placed = pd.DataFrame(
         {
