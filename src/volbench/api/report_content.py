@@ -146,19 +146,15 @@ def _trends(dataset: Dataset) -> Trends | None:
 
 
 def _plots(dataset: Dataset, shared: Collection[object]) -> list[Plot]:
-    """Return the charts of the design; no storm that is one setting of many.
-
-    Args:
-        shared: runs at the setting that is ranked; empty for all.
-    """
+    """Return the charts of the ranked runs, or all: no storm that is one setting of many."""
 
     def read(name: str) -> pd.DataFrame:
         frame = plot_frame(dataset, name)
         return frame[frame["run"].isin(shared)] if shared else frame
 
-    is_part = 0 < 2 * len(shared) < len(dataset.runs)
+    is_whole = not 0 < 2 * len(shared) < len(dataset.runs)
     plots = report_plots(read, Options(rounds=rounds_of(dataset)))
-    return [plot for plot in plots if not (is_part and plot.name == "storm")]
+    return [plot for plot in plots if is_whole or plot.name != "storm"]
 
 
 def _figure(plot: Plot, *, without: Sequence[str]) -> ReportFigure:
