@@ -13,7 +13,7 @@ from tests.command_line import call
 from tests.extensions.kubernetes.conftest import IMAGE, Desk
 from tests.waiting import until
 from volbench.errors import DeadlineError
-from volbench.extensions.kubernetes.lifecycle import STEPS, VolumeLife, steps_table
+from volbench.extensions.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife, steps_table
 
 TIMES = {"created": 0.0, "bound": 1.0, "scheduled": 2.0, "running": 9.0, "stopped": 20.0}
 TIMES |= {"detached": 25.0, "released": 30.0, "deleted": 31.0}
@@ -90,6 +90,7 @@ def test_classes_take_turns(desk: Desk) -> None:
     slowest = {(row["step"], row["storage_class"]): row["max_s"] for row in rows}
     assert all(slowest["first I/O", name] > 0 for name in ("fast", "waiting"))
     assert {step for step, _ in slowest} == {*STEPS} - {"attach"}
+    assert sum(slowest.values()) > 2 * LOOK_S  # the life of a volume of each class
     assert desk.left() == []
 
 
