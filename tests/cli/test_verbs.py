@@ -12,6 +12,8 @@ import pytest
 from tests.command_line import COMMAND, Volbench, call
 from tests.finished_campaign import half_finished
 from volbench.errors import RefusedError
+from volbench.model.campaign.planned_run import RunState
+from volbench.store.journal import Journal
 
 PROFILES = {"aks-disk", "block-size-sweep", "dd-bias", "iodepth-sweep", "multi-file", "oltp"}
 
@@ -123,6 +125,7 @@ def test_a_hint_has_the_folder_of_its_campaign(tmp_path: Path) -> None:
     """What was refused deep below the verb is continued with a command that works."""
     layout = half_finished(tmp_path / "of today")
     refused = RefusedError("x", hint="mount it, then: volbench resume DIR --retry-failed")
+    assert call("status", layout.root).returncode == 9  # no module keeps the mock of its import
     with mock.patch("volbench.store.journal.read_history", side_effect=refused):
         done = call("status", layout.root)
     assert done.returncode == 3
@@ -142,6 +145,13 @@ def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:
     assert heading.split("  ")[-1].strip() == "not started"
     assert row.split()[-1] == "1"
     assert '"planned": 1' in call("status", layout.root, "--json").stdout
+    with Journal(layout.journal) as journal:
+        journal.write("run", run="002-mix-r2", state=RunState.FAILED, reason="no")
+    failed = call("status", layout.root).stderr
+    assert "1 of 2 runs failed: volbench show says why" in failed
+    assert f"volbench resume {layout.root} --retry-failed" in failed
+    (listed,) = json.loads(call("status", tmp_path, "--json").stdout)
+    assert "interrupted" not in listed["answer"]
 
 
 def test_status_follows_a_campaign_without_a_log(tmp_path: Path) -> None:

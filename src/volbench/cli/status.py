@@ -184,7 +184,9 @@ def _result(data: CampaignData) -> dict[str, str]:
         answer = low if len(rates) == 1 else f"{len(rates)} results, {low} to {high}"
     if failed:
         answer += f"; {counted_noun(len(failed), 'run')} failed"
-    if left := _runs_left(data.campaign, read_history(Layout(data.path).journal).states):
+    states = read_history(Layout(data.path).journal).states
+    left = _runs_left(data.campaign, states)
+    if not all(states.get(run.id) is RunState.FAILED for run in left):
         state = "running" if data.is_running else "interrupted"
         answer = f"{state}, {_of_all(data.campaign, left)} left: {answer}"
     return {"answer": answer, "warnings": str(len(warned))}
@@ -248,10 +250,12 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
     notes = [*controller, *left_out(archive.campaign.absent), *damage_notes(damaged)]
     table_output.write(status_table(list(clients.values()), notes=notes))
     if left and not is_running:
-        raise CampaignError(
-            f"interrupted: no controller runs, and {_of_all(archive.campaign, left)} left to do",
-            hint=f"to continue it: volbench resume {quoted(campaign)}",
-        )
+        words = f"interrupted: no controller runs, and {_of_all(archive.campaign, left)} left to do"
+        hint = f"to continue it: volbench resume {quoted(campaign)}"
+        if all(history.states.get(run.id) is RunState.FAILED for run in left):
+            words = f"{_of_all(archive.campaign, left)} failed: volbench show says why"
+            hint = f"repeat the failed runs: volbench resume {quoted(campaign)} --retry-failed"
+        raise CampaignError(words, hint=hint)
 
 
 def _runs_left(plan: Campaign, states: Mapping[str, RunState]) -> list[Run]:
