@@ -209,13 +209,6 @@ def test_every_mistake_on_the_command_line_has_a_hint(
     assert hint in advice
 
 
-def test_without_a_verb_the_help_is_shown(volbench: Volbench) -> None:
-    """A new user who types only the name sees the verbs."""
-    done = volbench()
-    assert done.returncode == 2
-    assert "  show " in done.stdout + done.stderr
-
-
 def test_messages_contain_no_control_characters(tmp_path: Path, volbench: Volbench) -> None:
     """What came from a file or a name is printed without what a terminal would obey."""
     path = tmp_path / "job.fio"

@@ -74,19 +74,6 @@ def test_a_file_that_replaced_a_scratch_file_is_kept(
     assert path.read_text() == "somebody's"
 
 
-def test_a_new_file_with_the_same_inode_is_another_file(tmp_path: Path, journal: Journal) -> None:
-    """ext4 gives the inode of a removed file to the next one: the time of birth tells them."""
-    path, scratch = tmp_path / "made", scratch_from(journal, tmp_path)
-    write_in_run(scratch, path)
-    inode = path.stat().st_ino
-    for _ in range(20):
-        path.unlink()
-        path.write_text("somebody's")
-        if path.stat().st_ino == inode:
-            break
-    assert not scratch.owns(str(path))
-
-
 def test_fio_may_replace_a_file_while_its_run_goes_on(tmp_path: Path, journal: Journal) -> None:
     """It unlinks a file that is too short, or in each of its loops; an older one is not its own."""
     path, older = tmp_path / "made", tmp_path / "older"
@@ -107,6 +94,25 @@ def test_fio_may_replace_a_file_while_its_run_goes_on(tmp_path: Path, journal: J
     path.write_text("somebody's")
     scratch.settle([str(path)])
     assert not scratch.owns(str(path))
+
+
+def test_a_link_in_the_place_of_the_private_folder_leads_to_no_file(
+    tmp_path: Path, journal: Journal
+) -> None:
+    """A younger file in the folder that it leads to is neither taken for fio's nor removed."""
+    scratch = scratch_from(journal, tmp_path)
+    placed = scratch.place(run_in(tmp_path))
+    assert placed is not None
+    (path,) = map(Path, planned_files(placed))
+    scratch.expect([str(path)])
+    path.parent.rename(tmp_path / "moved")
+    (tmp_path / "mine").mkdir()
+    path.parent.symlink_to(tmp_path / "mine")
+    path.write_text("somebody's")
+    scratch.settle([str(path)])
+    assert not scratch.owns(str(path))
+    scratch.remove()
+    assert path.read_text() == "somebody's"
 
 
 def test_ownership_survives_a_crash(tmp_path: Path, journal: Journal) -> None:

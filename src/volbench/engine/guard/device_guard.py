@@ -88,11 +88,9 @@ def check_identity(
     """
     target, pin = volume.target, volume.pin
     if seen.stat is None or not seen.is_device:
-        is_gone = seen.stat is None
-        raise RefusedError(
-            f"{target} no longer exists" if is_gone else f"{target} is not a block device",
-            hint="attach it again, or plan a new campaign; lsblk lists the devices",
-        )
+        problem = "no longer exists" if seen.stat is None else "is not a block device"
+        hint = "attach it again, or plan a new campaign; lsblk lists the devices"
+        raise RefusedError(f"{target} {problem}", hint=hint)
     now = pin_of(target, seen)
     problems = (
         ["it was not identified when the campaign was planned"]
@@ -368,8 +366,7 @@ class HeldDevices:
         """Return the digest of the first and last MiB; empty if they cannot be read."""
         if use.held is not None:
             return use.held.digest(size_bytes)
-        path = run.volume.node
-        return self._executor.ask(edges_digest, path, size_bytes)
+        return self._executor.ask(edges_digest, run.volume.node, size_bytes)
 
     def _device_record(self, number: str, digest: str) -> None:
         if self._edges.get(number) != digest:

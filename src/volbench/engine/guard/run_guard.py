@@ -223,9 +223,8 @@ def check_room(executor: Executor, path: str, *, needed_bytes: int) -> None:
 
 def describe_device(facts: VolumeFacts, *, host: str) -> str:
     """Return the facts to show before a device is overwritten, one per line."""
-    size = "unknown"
-    if facts.size_bytes is not None:
-        size = f"{format_capacity(facts.size_bytes)} ({facts.size_bytes} bytes)"
+    number = facts.size_bytes
+    size = "unknown" if number is None else f"{format_capacity(number)} ({number} bytes)"
     lines = {
         "host": host,
         "device": facts.target if facts.target == facts.path else f"{facts.target} -> {facts.path}",

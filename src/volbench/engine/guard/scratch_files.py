@@ -315,12 +315,16 @@ class Scratch:
         """
         paths = tuple(paths)
         with self._lock:
-            seen = self._identities([path for path in paths if path in self._awaited])
+            asked, made = [p for p in paths if p in self._awaited], dict(self._folders.values())
+            folders = {posixpath.dirname(path) for path in asked} & made.keys()
+            seen = self._identities([*asked, *folders])
+            moved = {folder for folder in folders if seen.pop(folder) != made[folder]}
             changed = {
                 path: identity
                 for path, identity in seen.items()
                 if identity is not None and identity != (mark := self._files.get(path))
                 if not (mark and 0 < identity[-1] < mark[-1])  # fio's is younger, a user's may not
+                if posixpath.dirname(path) not in moved  # a link to a user's folder is there
             }
             self._awaited.difference_update(paths if is_over else ())
             self._made.update(changed)
