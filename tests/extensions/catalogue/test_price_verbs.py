@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.labelled_campaigns import make
+from volbench.analyse.findings.data_rules import CACHED_RATE
 from volbench.api.many_campaigns import Dataset
 from volbench.cli.main import cli
 from volbench.errors import InputError
@@ -34,7 +35,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def test_no_price_is_of_an_invalid_result(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a finding rejects is left out, and a note says so."""
+    """What is invalid is left out, with a note, and so is the asked rate of a page cache."""
     plain = Dataset.frame
 
     def frame(self: Dataset, name: str) -> pd.DataFrame:
@@ -42,7 +43,8 @@ def test_no_price_is_of_an_invalid_result(results: Path, monkeypatch: pytest.Mon
             return plain(self, name)
         rows = plain(self, "summary")
         runs = rows.loc[rows["host"] == "vm1", "run"].unique()
-        return pd.DataFrame({"run": runs, "severity": "invalid", "direction": "read", "rule": "x"})
+        named = {"severity": "warning", "direction": "read", "rule": "x", "message": CACHED_RATE}
+        return pd.DataFrame({"run": runs, **named})
 
     monkeypatch.setattr(Dataset, "frame", frame)
     done = run("price", results, *KAMATERA, "--unsteady", "--json")

@@ -57,7 +57,7 @@ _MAX_OWN_SHARE = 1.25
 # Dirty pages and write-back that are worth a sentence.
 # Noticed by: test_threshold_edges.py::test_dirty_pages_are_named_from_one_megabyte
 _MIN_REPORTED_BYTES = 1e6
-_VERBS = {"read": "read", "write": "wrote"}
+_VERBS, CACHED_RATE = {"read": "read", "write": "wrote"}, "The rate is that of the page cache"
 # Bandwidth that single I/Os hardly reach on a disk, whatever their size: a fast NVMe drive of 2026
 # reads 1.5 GB/s at depth 1 in blocks of 128k. Noticed by:
 # test_memory.py::test_fast_results_that_may_have_been_buffered_are_questioned
@@ -362,15 +362,15 @@ def _device_share(view: RunView, direction: str, runtime: float) -> Iterator[Obs
     if not view.is_buffered:
         message += " O_DIRECT was set: a layer below it caches or compresses."
     is_shared = share > _MAX_OWN_SHARE or bool(view.volume and view.volume.other_campaigns)
-    is_cached = share < _MIN_DEVICE_SHARE
-    is_meant = is_cached and all(load.options.get("direct") == "0" for load in view.workloads)
+    is_low = share < _MIN_DEVICE_SHARE
+    is_meant = is_low and all(load.options.get("direct") == "0" for load in view.workloads)
     if is_meant:
-        message = f"The rate is that of the page cache, as direct=0 asks for: {message}"
+        message = f"{CACHED_RATE}, as direct=0 asks for: {message}"
     elif is_shared:
         message = f"Other load moved some of the bytes, so what was cached is unknown: {message}"
     is_whole = share >= _MIN_COUNTED_SHARE and not is_shared
     severity = Severity.NOTE if is_whole else Severity.WARNING
-    severity = Severity.INVALID if is_cached and not is_meant else severity
+    severity = Severity.INVALID if is_low and not is_meant else severity
     advice = "Set direct: 1 to measure the volume." if prompt or direction == "read" else ""
     if is_shared and not is_meant:
         advice = "Measure again without other load on the disk."

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from volbench.analyse.compare.comparability import without_invalid
+from volbench.analyse.findings.data_rules import CACHED_RATE
 from volbench.analyse.frames.job_frames import measured
 from volbench.api.many_campaigns import Dataset
 from volbench.errors import InputError
@@ -259,9 +260,9 @@ def priced_market(
     keep_unsteady: bool,
 ) -> Market:
     """Return the configurations of all campaigns, ranked within each workload."""
-    frames = {name: dataset.frame(name) for name in ("summary", "verdicts")}
-    frames["summary"] = dataset.summary(options=True)
+    frames = {"summary": dataset.summary(options=True), "verdicts": dataset.frame("verdicts")}
     findings = dataset.frame("findings").assign(direction=None)  # a price is of a whole run
+    findings.loc[findings["message"].str.startswith(CACHED_RATE), "severity"] = "invalid"
     summary, invalid = without_invalid(frames["summary"].assign(side="all runs"), findings)
     if summary.empty and len(frames["summary"]):
         raise InputError(
