@@ -49,7 +49,7 @@ def test_a_hung_host_delays_the_others_only_briefly(desk: Desk, policy: str, oth
 
     When it is back, its own run is ended, not started alone.
     """
-    desk.prepare(runtime="9s")  # a host that is back before the end of the others is not given up
+    desk.prepare(runtime="15s")  # a host that is back before the end of the others is not given up
     last = "002-b-r1-vm0"
     process = desk.run("--policy", f"{policy},4s")
     until(lambda: gate_has(desk.fleet[1], "woke"))

@@ -80,7 +80,7 @@ def test_a_controller_ended_while_it_waits_removes_what_it_made(desk: Desk, job:
 
 def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
     """The campaign stops with the reason; a resume takes another pod on the same volume."""
-    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=6s")
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=20s")
     wait_for_run(desk)
     desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
     table, errors = process.communicate(timeout=300)

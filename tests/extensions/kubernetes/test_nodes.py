@@ -63,7 +63,7 @@ def check_loss(desk: Desk, words: str) -> None:
 
 def test_runs_on_a_drained_node_are_repeated(desk: Desk, job: Path) -> None:
     """The run is lost in the cluster's words, and repeated there once it takes pods again."""
-    process = desk.start("c", str(job), *THERE, "--set", "runtime=8s")
+    process = desk.start("c", str(job), *THERE, "--set", "runtime=20s")
     wait_for_run(desk)
     cordon(desk, is_closed=True)
     evict(desk)
