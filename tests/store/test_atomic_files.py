@@ -58,7 +58,7 @@ def test_a_link_of_another_user_is_replaced(
     precious, output = tmp_path / "precious", tmp_path / "shared" / "page.html"
     precious.write_text("root's")
     output.parent.mkdir()
-    planted = output.with_name(f".page.html.{os.getpid()}.tmp") if is_temporary else output
+    planted = output.with_name(f".page.html.{os.getpid()}.volbench.tmp") if is_temporary else output
     planted.symlink_to("/dev/full" if is_device else precious)
     os.chown(planted, 65534, 65534, follow_symlinks=False)
     write_output(output, b"new")
@@ -150,11 +150,14 @@ def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(folder / "device.log.zst")]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     assert len(list(folder.iterdir())) == 1
-    (folder / ".notes.tmp").write_text("of the user")
+    kept = (tmp_path / "report/sub/.a.99999999.volbench.tmp", folder / ".thesis.99999999.tmp")
+    for path in kept:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("of the user")
     with replaced_file(tmp_path / "table.parquet"):
         remove_half_written(tmp_path)
-    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert left == {".notes.tmp", "table.parquet"}
+    left = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {*kept, tmp_path / "table.parquet"}
 
 
 @pytest.mark.root

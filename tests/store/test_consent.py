@@ -64,6 +64,20 @@ def test_a_campaign_that_cannot_be_signed_leaves_no_folder(
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(
+    "name", ["inputs/thesis.txt", "runs/x", "consent.json", ".lock", ".thesis.999999999.tmp"]
+)
+def test_files_of_a_user_do_not_precede_a_plan(tmp_path: Path, name: str) -> None:
+    """A folder with a name that volbench uses, but with another content, is not empty."""
+    _, archive = read_campaign(half_finished(tmp_path / "old").root)
+    file = tmp_path / "new" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("mine")
+    with pytest.raises(ArchiveError, match="is not empty"):
+        create_signed_campaign(tmp_path / "new", archive)
+    assert file.read_text() == "mine"
+
+
 def test_two_copies_of_a_campaign_are_not_run_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +107,9 @@ def test_campaign_of_a_controller_killed_before_its_plan_is_planned_again(
     _, archive = read_campaign(half_finished(tmp_path / "old").root)
     layout = create_signed_campaign(tmp_path / "new", archive)
     layout.campaign.unlink()  # the last file, as above
-    (layout.root / ".campaign.json.999999999.tmp").write_text("{")
+    (layout.root / ".campaign.json.999999999.volbench.tmp").write_text("{")
+    layout.inputs.mkdir()
+    (layout.inputs / ("0" * 64)).touch()
     create_signed_campaign(layout.root, archive)
     assert read_own_campaign(layout.root)[1].campaign == archive.campaign
     with pytest.raises(ArchiveError, match="is not empty") as of_a_campaign:

@@ -218,15 +218,6 @@ def test_damaged_table_is_made_again(layout: Layout, calls: Counter[str], damage
     assert table.read_bytes() == content
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"tables 0\n"])
-def test_damaged_stamp_recomputes(layout: Layout, calls: Counter[str], content: bytes) -> None:
-    """A stamp that is not exactly the expected one says nothing about the tables."""
-    before = rows(layout)
-    (layout.tables / "rules-stamp").write_bytes(content)
-    assert rows(layout) == before
-    assert calls["finding_rows"] == 2
-
-
 def _refuse(*_: object, **__: object) -> None:
     raise OSError(28, "No space left on device")
 
@@ -269,15 +260,6 @@ def test_values_survive_parquet_exactly(tmp_path: Path) -> None:
     assert bool(frame["direct"].tolist()[0]) is True
     assert frame_of(read_table(tmp_path / "summary.parquet"), is_done=True).equals(frame)
     assert frame.loc[1, ["io_bytes", "iops", "direct"]].isna().all()
-
-
-def test_leftovers_of_a_killed_command_are_removed_with_the_next_tables(tmp_path: Path) -> None:
-    """Its temporary file is removed; one of a process that works is not."""
-    left, at_work = tmp_path / ".series.parquet.999999999.tmp", tmp_path / ".series.parquet.1.tmp"
-    for path in (left, at_work):
-        path.write_bytes(b"PAR1")
-    write_tables(tmp_path, [{"summary": table_of("summary", [])}])
-    assert (left.exists(), at_work.exists()) == (False, True)
 
 
 def test_only_large_logs_are_compressed_at_once(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def disturb(place):
     elif act == "inside":
         plant(os.path.join(path, chance.choice(names + names_in(path))))
     else:
-        hidden = ".%s.%d.tmp" % (name, os.getppid())
+        hidden = ".%s.%d.volbench.tmp" % (name, os.getppid())
         plant(os.path.join("/nowhere" if place == "/run/lock" else place, hidden))
 def below(place):
     found = names_in(place) if place != "/run/lock" and chance.random() < 0.5 else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -92,11 +93,8 @@ def refuse_used(root: Path) -> None:
         checked_results_folder(place)
     outer = next((path for path in root.absolute().parents if Layout(path).campaign.exists()), None)
     if outer is not None:
-        raise ArchiveError(
-            f"{root} is within the campaign {outer}",
-            hint="choose a folder outside of it with --output",
-            path=str(root),
-        )
+        hint = "choose a folder outside of it with --output"
+        raise ArchiveError(f"{root} is within the campaign {outer}", hint=hint, path=str(root))
     refuse_link(root)
     try:
         used = root.exists() and not all(map(_may_precede_plan, root.iterdir()))
@@ -115,9 +113,12 @@ def _may_precede_plan(path: Path) -> bool:
     layout = Layout(path.parent)
     if path.is_symlink():
         return False
-    if path == layout.runs:
-        return path.is_dir() and not any(path.iterdir())
-    return path in {layout.consent, layout.lock, layout.inputs} or is_half_written(path)
+    if path in {layout.runs, layout.inputs}:
+        names = [each.name for each in path.iterdir() if not is_half_written(each)]
+        return all(path == layout.inputs and re.fullmatch("[0-9a-f]{64}", name) for name in names)
+    if path == layout.consent:
+        return content_of(path).startswith(b'{"format": ')
+    return (path == layout.lock and not path.stat().st_size) or is_half_written(path)
 
 
 def _refuse_inner_links(layout: Layout) -> None:
@@ -180,11 +181,8 @@ def parse_campaign(layout: Layout, content: bytes) -> Archive:
             path=str(path),
         ) from error
     if archive is None:
-        raise ArchiveError(
-            f"{path} has format {version}; this volbench reads up to {FORMAT}",
-            hint="update volbench",
-            path=str(path),
-        )
+        message = f"{path} has format {version}; this volbench reads up to {FORMAT}"
+        raise ArchiveError(message, hint="update volbench", path=str(path))
     return archive
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Of a file's name that are kept in that of its temporary file: names are bounded (NAME_MAX)
 _NAME_CHARACTERS = 50
+# Places in a campaign folder where volbench writes; below report/ are files of users
+_WRITTEN = (".*", "hosts/.*", "inputs/.*", "probe/**/.*", "report/.*", "runs/**/.*", "tables/.*")
 _READER_POLL_S = 0.1
 """Shorter than a user notices; a pipe without a reader cannot be opened without blocking."""
 
@@ -58,7 +61,7 @@ def replaced_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     Args:
         durable: whether to fsync file and directory; if not, call `sync_files` later.
     """
-    temporary = path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name[:_NAME_CHARACTERS]}.{os.getpid()}.volbench.tmp")
     try:
         temporary.unlink(missing_ok=True)  # of a process that had this number before
         with temporary.open("xb") as file:  # never through a link that another user planted
@@ -78,17 +81,16 @@ def replaced_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def remove_half_written(folder: Path) -> None:
-    """Remove the temporary files of killed processes from a folder and its subfolders."""
-    for path in folder.rglob(".*.tmp"):
+    """Remove the temporary files of killed processes from a campaign folder, or one of tables."""
+    for path in chain.from_iterable(map(folder.glob, _WRITTEN)):
         if is_half_written(path):
             path.unlink(missing_ok=True)
 
 
 def is_half_written(path: Path) -> bool:
     """Return whether a file is the temporary one of a killed process."""
-    process = ["", *path.name.split(".")][-2]
-    is_temporary = path.name.startswith(".") and path.suffix == ".tmp" and process.isdecimal()
-    return is_temporary and not Path("/proc", process).exists()
+    named = re.fullmatch(r"\..+\.(\d+)\.volbench\.tmp", path.name)
+    return named is not None and not Path("/proc", named[1]).exists()
 
 
 def write_output(path: Path, content: bytes, *, is_named: bool = True) -> None:
@@ -306,11 +308,8 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise OutputError(
-            f"{path} cannot be read: {error.strerror or error}",
-            hint="check permissions",
-            path=str(path),
-        ) from error
+        message = f"{path} cannot be read: {error.strerror or error}"
+        raise OutputError(message, hint="check permissions", path=str(path)) from error
 
 
 def read_model(path: Path, model: type[Model]) -> Model | None:
@@ -328,8 +327,5 @@ def read_model(path: Path, model: type[Model]) -> Model | None:
 
 def damaged_file(path: Path, reason: object) -> OutputError:
     """Return the error of a file with content that volbench did not write."""
-    return OutputError(
-        f"{path} is damaged: {reason}",
-        hint="restore it from a backup",
-        path=str(path),
-    )
+    message = f"{path} is damaged: {reason}"
+    return OutputError(message, hint="restore it from a backup", path=str(path))

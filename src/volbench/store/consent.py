@@ -12,10 +12,9 @@ import hmac
 import json
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,7 +72,10 @@ def create_signed_campaign(
             sign_plan(layout, content)
             write_atomic(layout.campaign, content)
         except ArchiveError:
-            shutil.rmtree(layout.inputs, ignore_errors=True)
+            for digest in inputs or {}:
+                (layout.inputs / digest).unlink(missing_ok=True)
+            with suppress(OSError):  # what a killed controller left is in it
+                layout.inputs.rmdir()
             layout.consent.unlink(missing_ok=True)
             layout.lock.unlink()
             layout.runs.rmdir()

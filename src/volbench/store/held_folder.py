@@ -101,10 +101,8 @@ def foreign_words(folder: Path) -> str:
 def refuse_link(path: Path) -> None:
     """Refuse a symbolic link in the place of a new folder, wherever it leads."""
     if os.path.islink(str(path)):  # noqa: PTH114 - not the held folder
-        raise RefusedError(
-            f"{path} is a symbolic link, which is not followed to create a folder",
-            hint="name the intended folder, or a new one, with --output",
-        )
+        message = f"{path} is a symbolic link, which is not followed to create a folder"
+        raise RefusedError(message, hint="name the intended folder, or a new one, with --output")
 
 
 def refuse_foreign(path: Path, status: os.stat_result) -> None:
@@ -138,6 +136,13 @@ def refuse_foreign_links(path: Path) -> None:
             )
         if place.exists():  # a circle has no end
             refuse_foreign_links(place.parent / place.readlink() / "file")
+
+
+def has_mount(folder: Path) -> bool:
+    """Return whether a filesystem is mounted on a folder or below it, as far as Linux says."""
+    mounts = Path("/proc/self/mountinfo")
+    place = str(folder.resolve()).translate({32: r"\040", 92: r"\134"})  # as the kernel writes it
+    return mounts.exists() and bool(re.search(f" {re.escape(place)}[/ ]", mounts.read_text()))
 
 
 def login_of(uid: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.extensions.importer.sources import JSON, put, take
 from volbench.api.many_campaigns import open_campaigns
-from volbench.errors import ArchiveError, InputError
+from volbench.errors import ArchiveError, InputError, RefusedError
 from volbench.store.archive import hold_campaign
 from volbench.store.layout import Layout
 
@@ -69,11 +69,31 @@ def test_an_empty_folder_is_accepted_and_a_used_one_refused(tmp_path: Path) -> N
     assert kept.read_text() == "mine"
 
 
+@pytest.mark.root
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_what_no_import_made_is_not_removed(tmp_path: Path, *, is_marked: bool) -> None:
+    """A folder of a name that imports use, and what is mounted in one that was killed."""
+    put(tmp_path / "in" / "a.json", JSON)
+    data = put(tmp_path / "other" / "db", "mine")
+    aside = tmp_path / ".c.importing"
+    aside.mkdir()
+    inner = aside / (f"whole-{aside.stat().st_ino}" if is_marked else "whole")
+    inner.mkdir()
+    subprocess.run(["mount", "--bind", data.parent, inner], check=True)
+    try:
+        with pytest.raises(RefusedError, match="of no import"):
+            take(tmp_path / "in", into=tmp_path / "c")
+    finally:
+        subprocess.run(["umount", inner], check=True)
+    assert data.read_text() == "mine"
+
+
 def test_one_of_two_imports_into_one_folder_is_refused(tmp_path: Path) -> None:
     """The second one takes nothing from below the first."""
     put(tmp_path / "in" / "a.json", JSON)
     aside = tmp_path / ".c.importing"
-    half = put(aside / "whole" / "campaign.json", "half")
+    aside.mkdir()
+    half = put(aside / f"whole-{aside.stat().st_ino}" / "campaign.json", "half")
     with hold_campaign(Layout(aside)), pytest.raises(ArchiveError, match="another"):
         take(tmp_path / "in", into=tmp_path / "c")
     assert half.exists()

@@ -54,7 +54,7 @@ def _campaign_of(path: Path, *, shown: str, source: str) -> Path:
             entry.mkdir(mode=0o700, exist_ok=True)
             os.utime(entry)
             if not campaign.exists():
-                for other in cache.glob("*/"):
+                for other in cache.glob("[0-9a-f]" * 32):
                     if time.time() - other.stat().st_mtime > _UNUSED_S:
                         shutil.rmtree(other, ignore_errors=True)
                 counts.write_text(_import(path, campaign), encoding="utf-8")

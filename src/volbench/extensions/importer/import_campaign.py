@@ -60,7 +60,7 @@ from volbench.store.archive import (
     refuse_used,
 )
 from volbench.store.atomic_files import sync_folder, unwritable, write_atomic
-from volbench.store.held_folder import make_private_folder, refuse_foreign
+from volbench.store.held_folder import has_mount, make_private_folder, refuse_foreign
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout
 from volbench.store.worker_processes import NOBODY, Tell
@@ -519,20 +519,16 @@ def staged_folder(target: Path) -> Iterator[Path]:
     refuse_used(target)
     folder = target.parent.resolve() / target.name  # a link planted meanwhile is not followed
     if folder == Path.cwd() or folder.is_mount():
-        raise ArchiveError(
-            f"{target} cannot be replaced: it is the current folder or a mount point",
-            hint="name a new folder with --output",
-            path=str(target),
-        )
+        message = f"{target} cannot be replaced: it is the current folder or a mount point"
+        raise ArchiveError(message, hint="name a new folder with --output", path=str(target))
     aside = folder.with_name(f".{folder.name}.importing")
     try:
         if folder.exists():
             refuse_foreign(target, folder.lstat())
-        is_folder = aside.is_dir() and not aside.is_symlink()
-        if is_folder and {path.name for path in aside.iterdir()} - {".lock", "whole"}:
+        if aside.is_dir() and not aside.is_symlink() and not _is_of_import(aside):
             raise RefusedError(f"{aside} is of no import that was killed", hint="move it away")
-        layout = Layout(aside, made=make_private_folder(aside))
-        fresh = layout.root / "whole"
+        layout = Layout(aside, made=(made := make_private_folder(aside)))
+        fresh = layout.root / f"whole-{made[1]}"
         with hold_campaign(layout, is_moved=True):
             if fresh.exists():
                 shutil.rmtree(fresh)
@@ -542,9 +538,15 @@ def staged_folder(target: Path) -> Iterator[Path]:
                 fresh.rename(folder)
                 sync_folder(folder.parent)
             finally:
-                shutil.rmtree(aside, ignore_errors=True)
+                if not has_mount(aside):
+                    shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
         raise unwritable(target, error) from error
+
+
+def _is_of_import(aside: Path) -> bool:
+    names = {path.name for path in aside.iterdir()}
+    return names <= {".lock", f"whole-{aside.stat().st_ino}"} and not has_mount(aside)
 
 
 def _sync_tree(root: Path) -> None:

@@ -507,10 +507,9 @@ def _repeat_number(text: str, draft: Draft) -> int:
     if digits is None and letter is not None:
         return ord(letter.group()) - ord("a") + 1
     if digits is None:
-        raise InputError(
-            f"--labels: {{repeat}} is {text!r} in {draft.file.source.shown}, which has no number",
-            hint="name this folder with another label, or {job}",
-        )
+        given = f"--labels: {{repeat}} is {text!r} in {draft.file.source.shown}"
+        hint = "name this folder with another label, or {job}"
+        raise InputError(f"{given}, which has no number", hint=hint)
     return int(digits.group())
 
 

@@ -107,9 +107,8 @@ def parse_labels(texts: tuple[str, ...]) -> dict[str, str]:
     for text in texts:
         name, sign, value = text.partition("=")
         if not sign or not value or not _NAME.fullmatch(name) or name in RESERVED | {*labels}:
-            raise InputError(
-                f"--label {text!r} is not a label", hint="write it like volume_type=P15, each once"
-            )
+            hint = "write it like volume_type=P15, each once"
+            raise InputError(f"--label {text!r} is not a label", hint=hint)
         labels[name] = value
     return labels
 

@@ -7,11 +7,11 @@ an error is not. Fields: Kubernetes API reference, versions 1.35 to 1.37.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from volbench.errors import ArchiveError, CampaignError, ConnectError, InputError
 from volbench.extensions.kubernetes.api_values import require_label, require_quantity
@@ -364,21 +364,22 @@ def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
     )
     executor = PodExecutor(name, reader, cluster)
     path = f"{RESULTS_MOUNT}/{name}"
-    partial = folder.absolute().with_name(f".{folder.name}.part")
+    place = folder.absolute().parent
     try:
         if identities_of(executor, [path]) == (None,):
             raise ArchiveError(
                 f"the controller {name} left no campaign folder",
                 hint=f"see its output: {cluster.command('status', name)}",
             )
-        partial.mkdir(parents=True)
-        executor.fetch_work_folder(path, str(partial))
-        partial.chmod(0o700)
-        if folder.exists():
-            folder.rmdir()
-        partial.rename(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=f".{folder.name}.", dir=place) as made:
+            partial = Path(made, "campaign")
+            partial.mkdir(mode=0o700)
+            executor.fetch_work_folder(path, str(partial))
+            if folder.exists():
+                folder.rmdir()
+            partial.rename(folder)
     except OSError as error:
         raise unwritable(folder, error) from error
     finally:
         executor.close()
-        shutil.rmtree(partial, ignore_errors=True)
