@@ -395,7 +395,7 @@ class _Describer:
             named=self._is_named(device, target, asked.allow),
             edges=None if ends is False else ends,
             content=None if parts is False else tuple(parts),
-            use=self._use(device, target) if "use" in details else None,
+            use=self._use(device, target, asked.allow) if "use" in details else None,
         )
 
     def _memory_below(self, devices: "list[BlockDevice]") -> str:
@@ -429,7 +429,7 @@ class _Describer:
         same = (e for e, s in stats if s and s.kind == "block" and s.rdev == device.number)
         return self._snapshot.real_path(target) in map(self._snapshot.real_path, same)
 
-    def _use(self, device: BlockDevice, target: str) -> DeviceUse:
+    def _use(self, device: BlockDevice, target: str, allow: "Sequence[str]") -> DeviceUse:
         """Return the uses of a device, under any of its names."""
         snapshot, devices = self._snapshot, self._devices
         shared = SharedStorage(snapshot, devices, device)
@@ -442,6 +442,7 @@ class _Describer:
         family = {part.number for part in [device, disk, *devices.partitions(device)]}
         files = devices.loops()
         own = [files[name] for name in own_names if name in files]
+        unnamed = {part.name for part in used if not self._is_named(part, part.node, allow)}
         hidden = (devices.hidden_user(f.stat, layered=f.is_layered) for f in own)
         return DeviceUse(
             disk_of=tuple(
@@ -455,7 +456,8 @@ class _Describer:
             loops=tuple(
                 name
                 for name, file in files.items()
-                if file.stat.kind == "block" and file.stat.rdev in family
+                if (file.stat.kind == "block" and file.stat.rdev in family)
+                or name in unnamed - own_names
             ),
             hidden=next(filter(None, hidden), ""),
             file_use=next(filter(None, map(self._use_of_file, own)), ""),
