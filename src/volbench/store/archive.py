@@ -105,7 +105,7 @@ def refuse_used(root: Path) -> None:
         if is_held(Layout(root)):
             hint += f", or follow the one that runs there: volbench status {quoted(root)} --follow"
         elif Layout(root).campaign.exists():
-            hint += f", or continue a run that was interrupted: volbench resume {quoted(root)}"
+            hint += f", or continue what has not ended there: volbench resume {quoted(root)}"
         raise ArchiveError(f"{root} is not empty", hint=hint, path=str(root))
 
 

@@ -207,9 +207,9 @@ def deliveries(frame: Frames, plans: Mapping[str, Run]) -> list[Delivery]:
     ]
     if not any(delivery.seconds for delivery in found):
         raise InputError(
-            "the runs that measure a limit are too short: the second in which the queue fills is"
-            " left out",
-            hint="measure longer, with a series: runs of 10 s or more without sample: 0",
+            "no run that measures a limit has a log over time, or more of it than the second in"
+            " which the queue fills",
+            hint="measure 10 s or longer, without sample: 0; import results with fio's logs",
         )
     return sorted(found, key=_badness)
 
@@ -566,7 +566,7 @@ def _outcome(mean: Estimate, promise: Promise) -> tuple[Outcome, str]:
         return Outcome.NOT_PROMISED, ""
     interval, edge = mean.interval, (1 - MARGIN) * promise.rate
     if math.isnan(interval.low):
-        return Outcome.UNDECIDED, "too few seconds for an interval: measure longer"
+        return Outcome.UNDECIDED, "too few undisturbed seconds for an interval: measure longer"
     if interval.low >= edge:
         return Outcome.DELIVERS, ""
     return (Outcome.FALLS_SHORT if interval.high < edge else Outcome.UNDECIDED), ""

@@ -19,7 +19,9 @@ from volbench.errors import InputError, did_you_mean
 from volbench.model.frames.column_names import find_column, meaning_of
 from volbench.model.results.steadiness import State
 from volbench.present.answer import answer
+from volbench.present.cell_results import SYNC_CALLS, SYNC_P99
 from volbench.present.factor_words import constants_words, short_values, shown_value, value_words
+from volbench.present.formatting import latency
 from volbench.present.plots.description import COLUMN_FORMATS
 from volbench.present.plots.grammar import MAX_COLOURS, RESULT, Layout, held_words, layout_of
 from volbench.present.plots.kinds import KINDS, RESPONSES, Frames, Options
@@ -72,8 +74,8 @@ class Drawing:
     @property
     def answer(self) -> str:
         """What follows, as tables and comparisons say it; of rates alone."""
-        first, *others = [*answer(self.design)[1:3], ""] if self.responses[0] == IOPS else [""]
-        return " ".join([first, *others]) if len("".join([first, *others])) < _FEW_WORDS else first
+        said = answer(self.design)[1:3] if self.responses[0] == IOPS else []
+        return " ".join(said if len("".join(said)) < _FEW_WORDS else said[:1])
 
     @cached_property
     def panels(self) -> tuple[tuple[object, ...], ...]:
@@ -219,14 +221,15 @@ def _with_syncs(
     made: list[Row] = []
     for row in rows:
         sync = syncs.get((row["run"], row["group"]))
-        if columns and sync is not None and row.get("direct") is False:
+        if sync is not None and row.get("direct") is False:
             values = {name: sync.get(f"lat_{name.partition('_')[2]}") for name in columns}
             calls.append(str(sync.get("sync_calls") or "sync"))
+            values |= {SYNC_P99: latency(sync, "p99").seconds, SYNC_CALLS: calls[-1]}
             made.append({**row, **values})
         else:
             made.append(row)
-    if not calls:
-        return rows, responses, ""
+    if not calls or not columns:
+        return made, responses, ""
     if len(calls) < len(rows):
         return made, responses, f"Latency of buffered writes is that of their {calls[0]}"
     named = (

@@ -43,8 +43,8 @@ def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
 def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[str]:
     """Yield the verdict on each volume, its share of time, and its latency at queue depth 1."""
     yield (
-        f"delivered: mean over all seconds with its 95 % interval. {100 * (1 - MARGIN):.0f} % of"
-        " the promised rate counts as delivered."
+        "delivered: mean over the seconds that the host did not disturb, with its 95 % interval."
+        f" {100 * (1 - MARGIN):.0f} % of the promised rate counts as delivered."
     )
     yield f"share of time: seconds with {100 * DELIVERED_SECOND:.0f} % of the promised rate."
     for name, source in dict.fromkeys(
