@@ -141,11 +141,11 @@ def test_sections_of_a_job_file_run_one_after_the_other(volbench: Volbench, tmp_
 def test_a_job_file_of_a_command_has_its_defaults(volbench: Volbench, tmp_path: Path) -> None:
     """Options of the command are defaults that the file overrides, wherever they stand."""
     (tmp_path / "j.fio").write_text("[a]\nrw=read\nbs=4k\n[b]\nrw=write\n")
-    words = ("fio", "j.fio", "--size=1m", "--section=b", "--bs=16k")
-    done = volbench("run", "--dry-run", "--json", "--", *words)
-    assert done.returncode == 0, done.stderr
-    (row,) = json.loads(done.stdout)
-    assert (row["job"], row["options"]) == ("b", {"rw": "write", "bs": "16384", "size": "1048576"})
+    for words in ("j.fio --size=1m --section=b --bs=16k", "--size=1m --section=b --bs=16k j.fio"):
+        done = volbench("run", "--dry-run", "--json", "--", "fio", *words.split())
+        assert done.returncode == 0, done.stderr
+        (row,) = json.loads(done.stdout)
+        assert row["options"] == {"rw": "write", "bs": "16384", "size": "1048576"}
     with (tmp_path / "j.fio").open() as stream:
         piped = volbench("profile", "import", "--", "fio", "--size=1m", "-", stdin=stream)
     assert piped.returncode == 0, piped.stderr

@@ -218,12 +218,13 @@ def profile_texts(
 
     texts: list[tuple[str, str]] = []
     for name in names:
-        is_file = Path(name).suffix in JOB_FILES or name == "-"
+        is_words = is_command(name)
+        is_file = not is_words and (Path(name).suffix in JOB_FILES or name == "-")
         if sections and not is_file:
             message = f"--section {sections[0]}: {name} is not a job file"
             raise InputError(message, hint="a command has --section after the word fio")
-        if is_file or is_command(name):
-            command = _command_of(executor, name, sections)
+        if is_file or is_words:
+            command = _command_of(executor, name, None if is_words else sections)
             command.is_placed = is_placed
             texts += _imported_texts(executor, command, allow_exec=allow_exec, note=note)
         else:
@@ -231,12 +232,12 @@ def profile_texts(
     return texts
 
 
-def _command_of(executor: Executor, name: str, sections: Sequence[str]) -> FioCommand:
-    """Return a command line of fio, or the command that runs sections of a job file."""
+def _command_of(executor: Executor, name: str, sections: Sequence[str] | None) -> FioCommand:
+    """Return a command line of fio, or the command that runs some or no sections of a job file."""
     from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
     from volbench.fio.jobs.command_line import FioCommand, parse_command  # noqa: PLC0415 - same
 
-    if name != "-" and Path(name).suffix not in JOB_FILES:
+    if sections is None:
         return parse_command(name, options_on(executor))
     chosen = [section for section in sections if section != "all"]
     return FioCommand(files=[name], chosen=chosen, is_in_turn=bool(sections))

@@ -7,6 +7,7 @@ An option of an engine is known only after the ``--ioengine`` that has it.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -86,8 +87,9 @@ class FioCommand:
 
 
 def is_command(text: str) -> bool:
-    """Return whether a text is a command line of fio."""
-    return any(PurePosixPath(word).name == "fio" for word in text.split())
+    """Return whether a text is a command line of fio, and no file of that name exists."""
+    is_named = any(PurePosixPath(word).name == "fio" for word in text.split())
+    return is_named and not os.path.exists(text)  # noqa: PTH110 - a command may be too long for a path
 
 
 def _words_of(text: str) -> list[str]:
