@@ -69,6 +69,7 @@ def test_a_filesystem_is_never_filled(
         ("nameless", "size: 150m", 3),
         ("folder", "size: 150m", 3),
         ("nested", "size: 150m", 3),
+        ("overlay", "size: 150m", 3),
         ("full", "size: 120m", 0),
         ("both", "size: 140m", 3),  # each of two devices would fit
     ],
@@ -89,20 +90,22 @@ def test_holes_need_space(  # noqa: PLR0913, PLR0917 - fixtures and parameters
     offset = {"tail": 200, "behind": 120}.get(kind, 0)
     if kind in {"tail", "behind", "full"}:
         call("fallocate", "-n", "-o", f"{offset}m", "-l", f"{50 if offset else 120}m", str(sparse))
-    if kind in {"device", "nameless", "folder", "nested"}:
+    if kind in {"device", "nameless", "folder", "nested", "overlay"}:
         target = Path(disks.attach(sparse))
     if kind == "nameless":
         sparse.unlink()
-    if kind in {"folder", "nested"}:
+    if kind in {"folder", "nested", "overlay"}:
         disks.format(str(target))
         target = disks.mount(str(target))
+    if kind == "overlay":
+        target = disks.overlay(target)
     if kind == "nested":
         call("fallocate", "-l", "200m", str(target / "image"))
         target = Path(disks.attach(target / "image"))
     if kind == "both":
         call("truncate", "-s", "300m", str(small / "other"))
         target = Path(f"{disks.attach(sparse)}:{disks.attach(small / 'other')}")
-    named = () if kind == "folder" else ("--allow-destroy", str(target))
+    named = () if kind in {"folder", "overlay"} else ("--allow-destroy", str(target))
     writes = profile(tmp_path, f"rw: write, bs: 1m, {options}")
     done = volbench("run", writes, "--on", str(target), *named, "-o", tmp_path / "out")
     assert done.returncode == code, done.stderr

@@ -113,9 +113,9 @@ class Disks:
         self._undo.callback(self.unmount, point)
         return point
 
-    def overlay(self) -> Path:
-        """Mount an overlay of the folders lower and upper on a new folder."""
-        lower, upper, work = (self.folder / name for name in ("lower", "upper", "work"))
+    def overlay(self, base: Path | None = None) -> Path:
+        """Mount an overlay of new folders, lower and upper, on a new folder."""
+        lower, upper, work = ((base or self.folder) / name for name in ("lower", "upper", "work"))
         for folder in (lower, upper, work):
             folder.mkdir()
         options = f"lowerdir={lower},upperdir={upper},workdir={work}"

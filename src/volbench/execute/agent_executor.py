@@ -315,20 +315,17 @@ class AgentExecutor(AgentHost):
             try:
                 self.client.ask_parts(request, incoming.take)
             except OperationError as error:
-                raise TransportError(
-                    f"{path} cannot be fetched from {self.host}: {error.reason}",
-                    hint="check that it exists, and its permissions",
-                ) from error
+                message = f"{path} cannot be fetched from {self.host}: {error.reason}"
+                hint = "check that it exists, and its permissions"
+                raise TransportError(message, hint=hint) from error
 
     def remove_work_folder(self, path: str) -> None:
         """Remove a work folder recursively, including files owned by root."""
         try:
             self.ask(remove_work_folder, base=self._base(), path=path)
         except OperationError as error:
-            raise VolbenchError(
-                f"{path} cannot be removed from {self.host}: {error.reason}",
-                hint="remove it manually",
-            ) from error
+            message = f"{path} cannot be removed from {self.host}: {error.reason}"
+            raise VolbenchError(message, hint="remove it manually") from error
 
     def close(self) -> None:
         """Release the host; detached programs continue."""

@@ -144,7 +144,5 @@ class DetachedProcess(PushedProcess, Receiver):
         try:
             return self._client.ask(request)
         except OperationError as error:
-            raise TransportError(
-                f"a program on {self._client.host} cannot be reached: {error.reason}",
-                hint="see whether it still runs there: ps",
-            ) from error
+            message = f"a program on {self._client.host} cannot be reached: {error.reason}"
+            raise TransportError(message, hint="see whether it still runs there: ps") from error

@@ -132,10 +132,8 @@ class IncomingFolder:
         """Return where a file goes."""
         parts = name.split("/")
         if {"", ".", ".."} & set(parts) or len(parts) > _MAX_DEPTH or "\0" in name:
-            raise TransportError(
-                f"{self._host} lists a file outside {self._path}: {name[:200]!r}",
-                hint="do not trust this host",
-            )
+            message = f"{self._host} lists a file outside {self._path}: {name[:200]!r}"
+            raise TransportError(message, hint="do not trust this host")
         return self._into / PurePosixPath(*parts)
 
     def _damaged(self, reason: str) -> TransferError:

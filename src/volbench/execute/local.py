@@ -110,9 +110,8 @@ def check_place(folder: Path, named: str, *, hint: str, trusted: Collection[int]
     if os.geteuid() == 0:
         place, reason = place_of_others(os.path.realpath(folder), trusted)
         if place:
-            raise RefusedError(
-                f"{place} {reason}, who could replace the files that root makes {named}", hint=hint
-            )
+            message = f"{place} {reason}, who could replace the files that root makes {named}"
+            raise RefusedError(message, hint=hint)
 
 
 class LocalProcess(PushedProcess):
@@ -259,10 +258,8 @@ class LocalExecutor(LocalBase, AgentHost):
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> LocalProcess:
         """Raise: only the controller that started a local process can read its output."""
         del followed
-        raise TransportError(
-            f"cannot reattach to process {handle!r} on {self.host}",
-            hint="repeat its run: volbench resume DIR --retry-failed",
-        )
+        message = f"cannot reattach to process {handle!r} on {self.host}"
+        raise TransportError(message, hint="repeat its run: volbench resume DIR --retry-failed")
 
     def hold(self, path: str) -> HeldDevice:
         """Open a block device exclusively."""

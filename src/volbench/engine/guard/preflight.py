@@ -275,8 +275,7 @@ def _check_below(
     needed: dict[tuple[int, int], dict[str, int]] = {}
     free: dict[tuple[int, int], int] = {}
     for target, written_bytes in written.items():
-        device = state.volumes[target].device
-        for hole_bytes, free_bytes, place in () if device is None else device.holes:
+        for hole_bytes, free_bytes, place in state.volumes[target].holes:
             free[place] = free_bytes
             needed.setdefault(place, {})[target] = min(hole_bytes, written_bytes)
     for place, sizes in needed.items():

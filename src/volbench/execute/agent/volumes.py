@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from itertools import chain
 from typing import Iterator, NamedTuple, Sequence
 
 from volbench.execute.agent import block_reads
@@ -134,8 +135,6 @@ class DescribedDevice(NamedTuple):
     link_bytes_per_s: int
     backing: "tuple[str, ...]"
     memory_below: str  # filesystem in memory that holds the file of a loop device; empty for none
-    # of each loop device in or below it: bytes that its file lacks, and free space for them where
-    holes: "tuple[tuple[int, int, tuple[int, int]], ...]"
     pin: "DeviceIdentity | None" = None  # where the volume is the device
     named: bool = False  # whether the user named it as a device that may be overwritten
     edges: "str | None" = None  # None where not asked; empty if unreadable
@@ -162,6 +161,8 @@ class DescribedVolume(NamedTuple):
     private_folder: "FileIdentity | None"
     files: "tuple[DescribedFile, ...]"
     device: "DescribedDevice | None"
+    # of each loop device in or below it: bytes that its file lacks, and free space for them where
+    holes: "tuple[tuple[int, int, tuple[int, int]], ...]"
 
     @property
     def is_device(self) -> bool:
@@ -250,7 +251,16 @@ class _Describer:
             private_folder=_identity(snapshot.stat(question.private_folder, follow=False)),
             files=tuple(self.file(path, question.allow) for path in question.files),
             device=device and self._device(device, target if is_device else "", question),
+            holes=tuple(self._holes([device] if device else self._under_layers(nearest))),
         )
+
+    def _under_layers(self, path: str) -> "list[BlockDevice]":
+        """Return the device below an overlay or similar: of a mount with the same free space."""
+        mounts = read_mounts(self._snapshot) if is_layered(self._snapshot, path) else []
+        numbers = {mount.number: mount.mount_point for mount in mounts if mount.number[0]}
+        space, free = self._snapshot.free_space(path), self._snapshot.free_space
+        found = (self._devices.with_number(n) for n, p in numbers.items() if free(p) == space)
+        return [device for device in found if device is not None]
 
     def _access(self, question: VolumeQuestion, missing: str) -> str:
         """Return why a file cannot be opened, or a missing one not created; empty if it can."""
@@ -379,7 +389,6 @@ class _Describer:
             link_bytes_per_s=link_bytes_per_s,
             backing=tuple(lower.name for lower in below),
             memory_below=self._memory_below([device, *below]),
-            holes=tuple(self._holes([device, *below])),
         )
 
     def _device(self, device: BlockDevice, target: str, asked: VolumeQuestion) -> DescribedDevice:
@@ -409,7 +418,8 @@ class _Describer:
 
     def _holes(self, devices: "list[BlockDevice]") -> "Iterator[tuple[int, int, tuple[int, int]]]":
         """Yield the bytes that the file of each loop device lacks, and where they are to be."""
-        for lower in devices:
+        below = (self._devices.below(device, through_files=True) for device in devices)
+        for lower in (*devices, *chain.from_iterable(below)):
             loop = self._devices.loops().get(lower.name)
             if loop is None or loop.stat.kind != "file":
                 continue
