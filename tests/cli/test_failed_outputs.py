@@ -49,6 +49,26 @@ def test_a_file_whose_name_was_not_typed_is_not_replaced(
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("verb", "name"), [("export", "o.csv"), ("plot iops", "o.html"), ("show --json", "o.json")]
+)
+def test_a_full_disk_leaves_the_old_file(
+    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, name: str
+) -> None:
+    """The disk is full at the last instant: exit code 2, one sentence."""
+    target = tmp_path / "place" / name
+    target.parent.mkdir()
+    target.write_text("old")
+
+    def fail(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("volbench.store.atomic_files.os.fsync", fail)
+    done = call(*verb.split(), golden, "-o", target)
+    assert (done.returncode, "No space left" in done.stderr) == (2, True), done.stderr
+    assert [path.read_text() for path in target.parent.iterdir()] == ["old"]
+
+
 @pytest.mark.parametrize("verb", ["report", "plot iops", "plot all"])
 def test_a_report_folder_that_is_a_file_is_refused(
     golden: Path, volbench: Volbench, verb: str

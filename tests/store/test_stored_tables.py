@@ -137,13 +137,6 @@ def test_changed_raw_file_recomputes(layout: Layout, calls: Counter[str]) -> Non
     assert calls == {"read_tables": 2, "finding_rows": 2, "verdict_rows": 2}
 
 
-def test_finished_run_recomputes(layout: Layout) -> None:
-    """Findings follow the journal."""
-    assert {row["run"] for row in rows(layout)} == {"001-mix-r1"}
-    finish(layout, "002-mix-r2")
-    assert {row["run"] for row in rows(layout)} == {"001-mix-r1", "002-mix-r2"}
-
-
 def test_moved_folder_keeps_its_tables(layout: Layout, calls: Counter[str]) -> None:
     """Names and sizes are stamped, neither times nor the place."""
     before = rows(layout)

@@ -92,19 +92,16 @@ class AgentHost(ABC):
     ) -> NoReturn:
         """Raise the error of a program that was not run, or killed."""
         if error.kind in {"missing", "denied"}:
-            raise TransportError(
-                f"{argv[0]} cannot be started{self._on_host}: {error.reason}",
-                hint=f"check that it is installed: command -v {argv[0]}",
-            ) from error
+            message = f"{argv[0]} cannot be started{self._on_host}: {error.reason}"
+            hint = f"check that it is installed: command -v {argv[0]}"
+            raise TransportError(message, hint=hint) from error
         if error.kind == "timeout":
             error_class = DeadlineError if self._on_host else TransportError
-            raise error_class(
-                f"{argv[0]} did not end in {timeout_s:g} s{self._on_host} and was killed",
-                hint="a hung program is often blocked on an unresponsive volume",
-            ) from error
-        raise TransportError(
-            f"{argv[0]} cannot be run{self._on_host}: {error.reason}", hint=_WRITABLE_HINT
-        ) from error
+            message = f"{argv[0]} did not end in {timeout_s:g} s{self._on_host} and was killed"
+            hint = "a hung program is often blocked on an unresponsive volume"
+            raise error_class(message, hint=hint) from error
+        message = f"{argv[0]} cannot be run{self._on_host}: {error.reason}"
+        raise TransportError(message, hint=_WRITABLE_HINT) from error
 
 
 def not_written(error: OperationError, host: str) -> TransportError:
@@ -203,11 +200,9 @@ class AgentExecutor(AgentHost):
     def _check_reserved(self, answer: Reservation) -> None:
         """Refuse to go on with a host whose locks another campaign took while it was away."""
         if answer.holder:
-            raise RefusedError(
-                f"another campaign ({answer.holder}) locked the device {answer.device} on "
-                f"{self.host} while the connection was lost",
-                hint="resume this campaign when the other one has ended",
-            )
+            message = f"another campaign ({answer.holder}) locked the device {answer.device} on "
+            message += f"{self.host} while the connection was lost"
+            raise RefusedError(message, hint="resume this campaign when the other one has ended")
 
     def request(self, operation: Callable[..., T], arguments: dict[str, object]) -> Request[T]:
         """Return the request of an operation, with the rights and the time that it needs."""
@@ -276,12 +271,11 @@ class AgentExecutor(AgentHost):
         try:
             process.take_launch(self.client.ask(request))
         except OperationError as error:
-            raise TransportError(
-                f"{argv[0]} cannot be started on {self.host}: {error.reason}",
-                hint=f"check that it is installed there: command -v {argv[0]}"
-                if error.kind == "missing"
-                else "check there: permissions, free space and inodes (df -h, df -i), ulimit -a",
-            ) from error
+            message = f"{argv[0]} cannot be started on {self.host}: {error.reason}"
+            hint = "check there: permissions, free space and inodes (df -h, df -i), ulimit -a"
+            if error.kind == "missing":
+                hint = f"check that it is installed there: command -v {argv[0]}"
+            raise TransportError(message, hint=hint) from error
         return process
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> DetachedProcess:

@@ -358,11 +358,9 @@ class Session:
             self._preamble = (self._preamble + line + b"\n")[-_MAX_PREAMBLE_BYTES:]
             self._printed_bytes += len(line) + 1
             if self._printed_bytes > _MAX_PRINTED_BYTES:
-                raise TransportError(
-                    f"the login shell on {self.host} prints without end: "
-                    f"{_ending(line.decode('utf-8', 'replace'))}",
-                    hint=_SHELL_HINT,
-                )
+                message = f"the login shell on {self.host} prints without end: "
+                message += _ending(line.decode("utf-8", "replace"))
+                raise TransportError(message, hint=_SHELL_HINT)
             return
         with self._changed:
             self._is_greeted = True

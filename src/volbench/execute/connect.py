@@ -40,10 +40,9 @@ def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterato
         channels |= extension.channels
     for host in hosts:
         if host.kind not in channels:
-            raise InputError(
-                f"{host.name} is a {host.kind}, which no installed extension connects to",
-                hint="install the package of the extension that made the campaign",
-            )
+            message = f"{host.name} is a {host.kind}, which no installed extension connects to"
+            hint = "install the package of the extension that made the campaign"
+            raise InputError(message, hint=hint)
     with ExitStack() as stack:
         connect: dict[str, Connect] = {
             kind: stack.enter_context(load(channels[kind])(hosts, host_keys))

@@ -62,11 +62,8 @@ class IncomingFolder:
             raise self._damaged(str(error)) from error
         except OSError as error:
             message, hint = unwritten(self._target, error, hint="check permissions")
-            raise ArchiveError(
-                message,
-                hint=f"{hint}, then continue with: volbench resume DIR",
-                path=str(self._target),
-            ) from error
+            hint += ", then continue with: volbench resume DIR"
+            raise ArchiveError(message, hint=hint, path=str(self._target)) from error
 
     def _begin(self, name: str, size: int, offset: int) -> None:
         """Begin a file, or go on with the one that was interrupted."""

@@ -52,10 +52,9 @@ _NEW_S = (
 def require_linux() -> None:
     """Refuse to measure from a system that volbench can only read results on."""
     if sys.platform != "linux":
-        raise RefusedError(
-            f"measuring needs Linux, and this machine runs {sys.platform}",
-            hint="results can be read here: show, check, compare, plot, report, export, import",
-        )
+        message = f"measuring needs Linux, and this machine runs {sys.platform}"
+        hint = "results can be read here: show, check, compare, plot, report, export, import"
+        raise RefusedError(message, hint=hint)
 
 
 def temporary_folder() -> str:
@@ -266,7 +265,6 @@ class LocalExecutor(LocalBase, AgentHost):
         try:
             return HeldDevice(path, exclusive=True)
         except AgentError as error:
-            raise RefusedError(
-                f"{path} cannot be opened exclusively: {error.message}",
-                hint="end the process that uses it, or run volbench as a user who may write to it",
-            ) from error
+            message = f"{path} cannot be opened exclusively: {error.message}"
+            hint = "end the process that uses it, or run volbench as a user who may write to it"
+            raise RefusedError(message, hint=hint) from error

@@ -154,18 +154,6 @@ def test_the_disk_under_an_image_under_the_campaign_folder_is_refused(disks: Dis
         )
 
 
-def test_a_name_that_resolves_to_another_device_is_refused(disks: Disks, tmp_path: Path) -> None:
-    """A symlink that was turned since the plan does not lead a run to another disk."""
-    first, second, link = disks.attach(), disks.attach(), tmp_path / "link"
-    link.symlink_to(first)
-    volume = find_volume(HERE, role="data", target=str(link))
-    link.unlink()
-    link.symlink_to(second)
-    assert refusal(HERE, volume, allow=[first, second, str(link)]).startswith(
-        f"{link} is not the device that was planned: device number was "
-    )
-
-
 def test_a_device_that_went_away_is_refused(disks: Disks, tmp_path: Path) -> None:
     """A device that was unplugged, or whose name is a file now, is refused before fio sees it."""
     device, link = disks.attach(), tmp_path / "link"

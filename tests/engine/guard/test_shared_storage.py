@@ -74,18 +74,6 @@ def test_an_extended_partition(disks: Disks) -> None:
 
 
 @pytest.mark.root
-def test_loop_devices_on_parts_of_a_disk(disks: Disks) -> None:
-    """A partition that a loop device shows is followed down from the whole disk."""
-    disk = disks.attach()
-    part = disks.partition(disk)
-    whole = disks.attach(Path(disk))
-    upper = disks.attach(Path(part))
-    disks.format(upper)
-    point = disks.mount(upper)
-    assert refusal(HERE, whole).endswith(f"is mounted, or one of its partitions is: {point}")
-
-
-@pytest.mark.root
 def test_a_part_of_a_disk_that_a_program_holds_under_another_name(disks: Disks) -> None:
     """A loop device on a partition is a part of a loop device on the disk."""
     disk = disks.attach()

@@ -192,6 +192,20 @@ def test_deadline_is_enforced_without_a_controller(
     assert (merged(pushed, "output"), pushed[-1]) == (end[0], Event("status", number=end[1]))
 
 
+@pytest.mark.root
+def test_a_program_that_fills_the_disk_of_its_results_is_ended(disks: Disks) -> None:
+    """Whatever it writes; where there was no more space before, it goes on."""
+    small = disks.mount("none", "-t", "tmpfs", "-o", "size=100m")
+    script = "fallocate -l 80m dump; echo bad >&2; sleep 100000"
+    launch(small, "bash", "-c", script)
+    assert events(small)[-1] == Event("status", number=-signal.SIGINT)
+    ended = "volbench: less than 32 MiB were free beside its results, so it was ended"
+    assert (small / "err").read_text().split("\n\n") == ["bad", f"{ended}\n"]
+    shutil.rmtree(small / ".c")
+    launch(small, "bash", "-c", "sleep 3; exit 5")
+    assert events(small)[-1] == Event("status", number=5)
+
+
 def test_kill_reaches_children_in_other_groups(folder: Path) -> None:
     """They are found by their environment, as the jobs that fio forks are."""
     launch(folder, "bash", "-c", "setsid sleep 61 & echo $!; wait")

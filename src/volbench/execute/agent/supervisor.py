@@ -15,6 +15,7 @@ control folder of the program, where each file appears whole or not at all:
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums
+import contextlib
 import json
 import os
 import shlex
@@ -31,6 +32,7 @@ from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.files import (
     OWN_FOLDER,
     first_line,
+    free_space,
     refuse_foreign,
     remove_work_folder,
     search_path,
@@ -51,6 +53,10 @@ CONTROL = "VOLBENCH_CONTROL"
 KILL_AFTER_S = 30.0
 _LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: test_skew.py
 _TICK_S = 1.0  # Between two looks at the deadline and at the controller of an attached program.
+# Free bytes beside results below which a program is ended, where twice that was free at its start:
+# less than the guard leaves beside the files of a run. Noticed by: test_supervisor.py
+_RESERVE_BYTES = 32 << 20
+_FILLING = b"\nvolbench: less than 32 MiB were free beside its results, so it was ended\n"
 _ALIVE = "/alive"
 _SECTOR_BYTES = 512  # Unit of /sys/dev/block/*/size, whatever the device's own sector size.
 _FETCHED_S = 60.0  # A controller that was cut off for longer has given the host up.
@@ -355,12 +361,13 @@ class _Supervisor:
                 _reply("0")
                 return
             devices.append(device)
+        reserve_bytes = _RESERVE_BYTES if self._free_bytes() >= 2 * _RESERVE_BYTES else 0
         self._start_sampler()
         self._start(state, errors, devices)
-        for descriptor in [errors, *devices]:
+        for descriptor in devices:
             os.close(descriptor)
         _reply(str(self._pid))
-        self._supervise()
+        self._supervise(errors, reserve_bytes)
         for pipe in pipes:
             os.close(pipe)
         if self._order["temporary"] and not os.fork():  # the supervisor's own end ends the watch
@@ -477,8 +484,15 @@ class _Supervisor:
             environment[gate.VARIABLE] = _gate_script(float(str(gate_s)), self._path("door"))
         return environment
 
-    def _supervise(self) -> None:
-        """Wait for the end of the program and of its sampler."""
+    def _free_bytes(self) -> int:
+        """Return the free bytes beside the results of the program; many where they are gone."""
+        try:
+            return free_space(str(self._order["cwd"]))[0]
+        except AgentError:
+            return sys.maxsize
+
+    def _supervise(self, errors: int, reserve_bytes: int) -> None:
+        """Wait for the end of the program, which may not fill the disk, and of its sampler."""
         while not self._has_ended or (self._sampler is not None and not self._sampler.is_over):
             due_s = time.monotonic() + _TICK_S
             if self._sampler is not None and not self._sampler.is_over:
@@ -489,6 +503,10 @@ class _Supervisor:
             if self.is_alone:  # no resume can take the program over
                 self._controller, self._sampler = [], None
                 self._longest_s = min(self._longest_s, time.monotonic() - self._started_s)
+            elif not self._has_ended and self._free_bytes() < reserve_bytes:
+                reserve_bytes, self._longest_s = 0, time.monotonic() - self._started_s
+                with contextlib.suppress(OSError):  # it is full already
+                    os.write(errors, _FILLING)
             self._check_deadline()
             if self._sampler is None:
                 continue

@@ -139,15 +139,12 @@ def _is_accepted(transport: paramiko.Transport, hop: Hop, key: paramiko.PKey) ->
     except (paramiko.SSHException, EOFError, OSError, ValueError) as error:
         if transport.is_active():  # such as an agent that refuses to sign
             return False
-        raise ConnectError(
-            f"the connection to {hop.name} was lost during the login: {error}",
-            hint="retry; see its log (journalctl -u ssh)",
-        ) from error
+        message = f"the connection to {hop.name} was lost during the login: {error}"
+        raise ConnectError(message, hint="retry; see its log (journalctl -u ssh)") from error
     if more:
-        raise AuthError(
-            f"{hop.name} requires more than a key from {hop.user}: {', '.join(more)}",
-            hint="volbench supports keys only: require no second factor (AuthenticationMethods)",
-        )
+        message = f"{hop.name} requires more than a key from {hop.user}: {', '.join(more)}"
+        hint = "volbench supports keys only: require no second factor (AuthenticationMethods)"
+        raise AuthError(message, hint=hint)
     return True
 
 

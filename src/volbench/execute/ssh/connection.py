@@ -174,11 +174,9 @@ def _verified(
         known.check(hop, kind=key.get_name(), blob=key.asbytes())
     except paramiko.ssh_exception.IncompatiblePeer as error:
         _drop(transport, sock)
-        raise TransportError(
-            f"{hop.name} and volbench have no SSH algorithm in common: {error}",
-            hint="let its sshd_config allow one of them as well, or connect through a jump host "
-            "that does",
-        ) from error
+        message = f"{hop.name} and volbench have no SSH algorithm in common: {error}"
+        hint = "let its sshd_config allow one of them as well, or connect through a jump host that"
+        raise TransportError(message, hint=f"{hint} does") from error
     except (paramiko.SSHException, EOFError, OSError) as error:
         _drop(transport, sock)
         is_stuck = transport.remote_version and time.monotonic() - begun >= _STUCK_S

@@ -28,7 +28,7 @@ _FAILURES = re.compile(
     r"|disallowed|stuck grabbing|startup hung|" + re.escape(CUT_OFF)
 )
 _MESSAGES = re.compile(
-    r"^fio: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.IGNORECASE
+    r"^fio: |^volbench: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.IGNORECASE
 )
 _NUMBERS = re.compile(r"(?P<kept>^Job [^:]*:|err(?:or |=)\d+)|\d+(?:\.\d+)?(?:e[+-]\d+)?")
 _QUOTED_LINES = 3
@@ -120,6 +120,7 @@ def _of_status(exit_status: int, messages: str, *, interrupted: bool) -> Iterato
 def _quoted(messages: str) -> str:
     """Return fio's messages about a failure, to be appended to a sentence."""
     lines = [line.strip()[:300] for line in messages.splitlines() if line.strip()]
+    lines.sort(key=lambda line: not line.startswith("volbench: "))
     telling = _folded([line for line in lines if _MESSAGES.search(line)] or lines, "lines")
     return ": " + " / ".join(telling[:_QUOTED_LINES]) if telling else ""
 

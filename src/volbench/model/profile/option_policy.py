@@ -30,6 +30,7 @@ RISKY: Mapping[str, str] = {
     **dict.fromkeys(("conf", "dp_scheme", "spdk_conf", "http_cert", "http_key"), _FILES),
     **dict.fromkeys(("cgroup", "cgroup_weight", "cgroup_nodelete"), _MACHINE),
     "include": "it reads another job file",
+    "verify_dump": "it copies blocks of the volume into the results",
     "opendir": "it uses every file below a folder as a target",
     "uid": "it changes the user that does the I/O",
     "gid": "it changes the group that does the I/O",
