@@ -69,17 +69,6 @@ def test_every_theme_defines_every_colour(kind: str) -> None:
         assert roles <= set(theme.colours)
 
 
-def test_columns_named_by_marks_exist(kind: str) -> None:
-    """Columns that hold places, lengths and texts are in the mark's data."""
-    names = (
-        *("x", "y", "at", "value", "at_end", "low", "high", "text", "by", "group"),
-        *("x_end", "y_end", "marker_of"),
-    )
-    for mark in data_marks(plot_of(kind)):
-        used = {str(getattr(mark, name, "")) for name in names}
-        assert used - {""} <= set(mark.data.columns)
-
-
 def test_numbers_have_rows_and_names(kind: str) -> None:
     """The table has rows, each once, and no column of the drawing alone."""
     rows = numbers(plot_of(kind))

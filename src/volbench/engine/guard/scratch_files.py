@@ -25,6 +25,7 @@ from volbench.execute.agent.volumes import (
     folder_contents,
 )
 from volbench.execute.protocol import Executor, OperationError
+from volbench.fio.jobs.render_job import writes
 from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, Volume, VolumeKind
 from volbench.store.journal import History
@@ -90,7 +91,7 @@ class Scratch:
     def place(self, run: Run, *, make: bool = True) -> Run | None:
         """Return a run whose new files are in the private folder of their volume.
 
-        Files that exist and that the user named are used in place.
+        Files that exist and that the user named are used in place, as consent or as what is read.
 
         Args:
             make: create the folder if it is missing.
@@ -101,8 +102,12 @@ class Scratch:
         files = planned_files(run)
         is_directory = run.volume.kind is VolumeKind.DIRECTORY
         allowed = self._allowed(run) if is_directory else ()
-        described = describe_files(self._executor, files, allow=allowed) if allowed else ()
-        if not files or any(file.named for file in described):
+        is_read = is_directory and not writes(run) and not self._folders  # with what was written
+        is_read &= all("filename" in run.effective(section) for section in run.sections)
+        looked = files if allowed or is_read else ()
+        described = describe_files(self._executor, looked, allow=allowed)
+        is_there = is_read and all(file.stat is not None for file in described)
+        if not files or is_there or any(file.named for file in described):
             return run
         with self._lock:
             placed = [self._placed(volume, make=make) for volume in run.volume.each]
@@ -437,7 +442,6 @@ class Scratch:
 
 
 def _in_folder(volume: Volume, folder: str) -> Volume:
-    """Return a volume with its files in a private folder; as it is for an empty path."""
     return volume.model_copy(update={"private_folder": posixpath.basename(folder) or None})
 
 
