@@ -91,7 +91,7 @@ def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_writte
             run_on(folder, VolumeKind.DIRECTORY, *parts).model_copy(update={"shared": "base"})
         )
     files = {path: Mock(stat=None, copied_bytes=0) for run in runs for path in planned_files(run)}
-    seen = Mock(space=(379 * MIB, 3), device=None)
+    seen = Mock(space=(379 * MIB, 3), device=None, holes=())
     state = Mock(files=files, volumes=dict.fromkeys(("/data", "/more"), seen))
     check_rooms(runs, state)
     seen.space = (378 * MIB, 3)
