@@ -155,7 +155,6 @@ def test_a_job_file_of_a_command_has_its_defaults(volbench: Volbench, tmp_path: 
 def test_an_existing_file_is_read_in_place(volbench: Volbench, tmp_path: Path) -> None:
     """As plain fio reads it: no file is made beside it."""
     (tmp_path / "disk.img").write_bytes(bytes(1 << 20))
-    done = volbench("run", "-o", "out", "--", "fio", *READS, "--filename=disk.img")
-    assert done.returncode == 0, done.stderr
+    volbench("run", "-o", "out", "--", "fio", *READS, "--filename=disk.img")
     (job,) = (tmp_path / "out").glob("runs/*/job.fio")
     assert f"directory={tmp_path}\n" in job.read_text()

@@ -37,7 +37,6 @@ def run(
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = spawn(argv, stdout=output, stderr=errors, stdin=stdin, files=files)
         with _lock:
-            _running.difference_update([each for each in _running if each.poll() is not None])
             _running.add(process)
         try:
             status = wait(process, timeout_s)
