@@ -253,8 +253,9 @@ def hold_campaign(layout: Layout, *, is_moved: bool = False) -> Iterator[None]:
 
 
 def _how_to_stop(lock: Path) -> str:
-    held = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-    fields = (line.split() for line in held if line.endswith(f":{lock.stat().st_ino} 0 EOF"))
+    seen, held = lock.stat(), Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    file = f"{os.major(seen.st_dev):02x}:{os.minor(seen.st_dev):02x}:{seen.st_ino}"
+    fields = (line.split() for line in held if line.endswith(f" {file} 0 EOF"))
     return next((f": kill {field[4]}" for field in fields if field[1] == "FLOCK"), " with Ctrl-C")
 
 
