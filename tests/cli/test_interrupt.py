@@ -1,4 +1,4 @@
-"""Ctrl-C while modules are imported."""
+"""Ctrl-C where Python drops an exception, or must not have one."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 # A thread holds the import lock while Ctrl-C comes; the main thread waits for it in an import.
 PROGRAM = """
 import _imp, os, signal, sys, threading, time
-from volbench.cli.main import interrupt
+from volbench.interrupts import interrupt
 
 taken, main = threading.Event(), threading.get_ident()
 
@@ -33,8 +33,8 @@ os._exit(0)
 """
 
 
-def _printed(handler: str) -> list[str]:
-    program = PROGRAM.replace("HANDLER", handler)
+def _printed(handler: str, program: str = PROGRAM) -> list[str]:
+    program = program.replace("HANDLER", handler)
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
     )
@@ -45,3 +45,28 @@ def test_an_interrupt_during_an_import_leaves_no_lock() -> None:
     """Python's own handler would raise with the lock taken, and all threads would wait for it."""
     assert _printed("interrupt") == ["interrupted", "free"]
     assert _printed("signal.default_int_handler") == ["interrupted", "held"]
+
+
+# Ctrl-C comes while Python closes what nobody uses any more, such as the response of an API.
+FINALIZED = """
+import io, os, signal, time
+from volbench.interrupts import interrupt
+
+class Response(io.RawIOBase):
+    close = lambda self: os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, HANDLER)
+try:
+    Response()
+    time.sleep(2)
+    print("lost")
+except KeyboardInterrupt:
+    time.sleep(1)  # and does not come once more
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_within_a_finalizer_comes_again() -> None:
+    """Python drops what Python's own handler raises there."""
+    assert _printed("signal.default_int_handler", FINALIZED) == ["lost"]
+    assert _printed("interrupt", FINALIZED) == ["interrupted"]

@@ -30,7 +30,6 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign
-from volbench.store.archive import read_campaign
 
 pytestmark = pytest.mark.slow
 
@@ -368,24 +367,3 @@ def test_probe_fails_where_a_run_would(
     assert [host["problem"] for host in hosts] == [
         f"fio is not installed on {n}" for n in fleet.names
     ]
-
-
-def test_like_reuses_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
-    """The plan on other hosts is that of the earlier campaign, however that was asked for."""
-    jobs = "jobs:\n  a: {rw: randread}\n  b: {rw: randread, bs: 8k}\n  c: {rw: randread}\n"
-    profile = fleet.profile("order: shuffled\n" + jobs)
-    start = ("run", profile, "--inventory", fleet.inventory, "--repeat", "2")
-    old, new = fleet.folder / "old", fleet.folder / "new"
-    with mock.patch("volbench.cli.start.execute", return_value=()):
-        done = call(*start, "--limit", "vm0", "-o", old)
-    assert done.returncode == 0, done.stderr
-    with mock.patch("volbench.cli.start.execute", return_value=()):
-        again = call(
-            "run", "--like", old, "--inventory", fleet.inventory, "--limit", "vm1", "-o", new
-        )
-    assert f"volbench compare {old} {new}" in again.stderr
-    plans = [read_campaign(folder)[1].campaign for folder in (old, new)]
-    first, second = (
-        [(run.job, run.repeat, run.seed, run.options) for run in plan.runs] for plan in plans
-    )
-    assert (len(first), first) == (6, second)

@@ -13,7 +13,7 @@ import pytest
 # makes results (engine) and what shows them (present) do not know each other.
 FLOORS = {
     "errors": 0,
-    **dict.fromkeys(("units", "extension", "extras"), 1),
+    **dict.fromkeys(("units", "extension", "extras", "interrupts"), 1),
     "model": 2,
     **dict.fromkeys(("plan", "fio", "execute", "store", "analyse"), 3),
     "ingest": 4,

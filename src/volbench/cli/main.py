@@ -10,7 +10,6 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -23,6 +22,7 @@ from volbench.cli.other_words import option_hint, target_hint, verb_hint
 from volbench.cli.verb_groups import LazyGroup, end_quietly
 from volbench.errors import InputError, VolbenchError, did_you_mean, quoted
 from volbench.extension import Verb, extensions
+from volbench.interrupts import end_interrupt, interrupt
 
 # Heading to the verbs of the core, in the order in which a user needs them. The module of a verb is
 # imported when the verb is called.
@@ -92,7 +92,6 @@ _COLLECTED_AT = 100_000
 # Errors of paths that only a user's argument leads to
 _USERS_PATHS = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
 # Until an interrupt within an import is tried again. Noticed by: tests/cli/test_interrupt.py
-_INTERRUPT_AGAIN_S = 0.01
 
 # Values of an option that an error lists in one line; with more, the hint has the nearest.
 # Noticed by: tests/cli/test_failures.py::test_every_mistake_on_the_command_line_has_a_hint
@@ -166,19 +165,6 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         end_quietly()
 
 
-def interrupt(_number: int, frame: FrameType | None) -> None:
-    """Raise `KeyboardInterrupt`, as a handler of SIGINT, but not within Python's own import code.
-
-    That would leave the import lock taken: the next import of any other thread, for which the main
-    thread waits, would never return. The interrupt comes as SIGALRM when the import is further.
-    """
-    if frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-        signal.signal(signal.SIGALRM, interrupt)
-        signal.setitimer(signal.ITIMER_REAL, _INTERRUPT_AGAIN_S)
-        return
-    raise KeyboardInterrupt
-
-
 def _run(given: list[str]) -> NoReturn:
     try:
         _check_text(given)
@@ -209,6 +195,7 @@ def _run(given: list[str]) -> NoReturn:
     except click.ClickException as error:
         _fail(InputError(_message(error), hint=_hint(error, given)))
     except (click.Abort, KeyboardInterrupt):
+        end_interrupt()
         click.echo("volbench: stopped", err=True)
         sys.exit(130)
     except OSError as error:

@@ -29,6 +29,7 @@ from volbench.errors import (
     VolbenchError,
     quoted,
 )
+from volbench.interrupts import end_interrupt
 from volbench.units import counted_noun, format_count, format_duration, format_rate
 
 if TYPE_CHECKING:
@@ -302,6 +303,7 @@ def _follow(campaign: Path) -> None:
     try:
         _print_log(layout, archive.campaign)
     except KeyboardInterrupt:
+        end_interrupt()
         click.echo(f"\nthe campaign in {campaign} continues", err=True)
         return
     show_results(layout, TableOutput())

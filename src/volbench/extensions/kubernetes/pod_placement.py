@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -51,6 +52,7 @@ from volbench.extensions.kubernetes.pod_facts import PodFacts, container_limits
 from volbench.extensions.kubernetes.pod_status import has_ended, ready_pods
 from volbench.extensions.kubernetes.resumed_pods import removed_at_end
 from volbench.extensions.kubernetes.storage_classes import ALL, measured_classes
+from volbench.interrupts import interrupt
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
 from volbench.plan.expansion.estimate import estimate
@@ -304,9 +306,9 @@ def ended_by_sigterm(message: str) -> Iterator[None]:
     """
     came: list[int] = []
 
-    def stop(number: int, _frame: object) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         came.append(number)
-        raise KeyboardInterrupt
+        interrupt(number, frame)
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
