@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 def facts_of(
     provenances: Mapping[str, Provenance], summary: pd.DataFrame
 ) -> dict[str, dict[str, str]]:
-    """Return campaign to what is known of its hosts, volumes and fio, by name of the fact.
-
-    Args:
-        summary: of all campaigns, with ``campaign`` and ``fio_version``.
-    """
+    """Return campaign to what is known of its hosts, volumes and fio, by name of the fact."""
     facts = {name: _facts(provenance) for name, provenance in provenances.items()}
     for name, versions in summary.groupby("campaign")["fio_version"]:
         facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))

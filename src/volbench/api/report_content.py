@@ -45,11 +45,7 @@ _PAGE_IN, _HALF_PAGE_IN = 12.5, 6.2
 
 
 def report_page(dataset: Dataset, *, title: str | None = None) -> str:
-    """Return the page of one or several campaigns.
-
-    Args:
-        title: of the page; None for what was measured.
-    """
+    """Return the page of one or several campaigns."""
     return render_report(report_content(dataset, title=title))
 
 
@@ -158,11 +154,7 @@ def _plots(dataset: Dataset, shared: Collection[object]) -> list[Plot]:
 
 
 def _figure(plot: Plot, *, without: Sequence[str]) -> ReportFigure:
-    """Return a chart as a picture without title and caption, which the page writes.
-
-    Args:
-        without: sentences that the page says itself.
-    """
+    """Return a chart as a picture without title and caption, which the page writes."""
     from volbench.present.renderers.matplotlib import draw, svg_text  # noqa: PLC0415 - an extra
 
     width_in = _PAGE_IN if is_wide(plot) else _HALF_PAGE_IN

@@ -70,11 +70,7 @@ def value_names(column: str, values: Sequence[object]) -> dict[object, str]:
 
 
 def cell_words(design: Design, cell: Cell, *, without: Collection[str] = ()) -> str:
-    """Return what was measured in a cell, such as ``randread 4k, queue depth 16``.
-
-    Args:
-        without: factors that the words leave out.
-    """
+    """Return what was measured in a cell, such as ``randread 4k, queue depth 16``."""
     row = design.rows[cell.places[0]]
     core = {"rw": row.get("rw"), "block_bytes": block_size(row), "direction": row.get("direction")}
     first = workload_text(

@@ -300,6 +300,34 @@ def test_sampled_blocks_without_data_are_reported_from_three_percent_on(
     assert bool(found(sampled, later, rule="never-written")) is bool(severities)
 
 
+@pytest.mark.parametrize(("mapped", "is_warned"), [(1.0, True), (0.9, False), (None, False)])
+def test_written_zeros_that_the_device_read_are_not_called_unwritten(
+    mapped: float | None, *, is_warned: bool
+) -> None:
+    """The counters of the device say that it read them; mapped blocks were written."""
+    run = a_run({"rw": "randread"}, kind=VolumeKind.FILE)
+    unmapped = None if mapped is None else 1 - mapped
+    blocks = BlockSample(sampled=64, zeros=64, unmapped_share=unmapped)
+    facts = VolumeFacts(role="data", target="/f", kind=VolumeKind.FILE, path="/f", blocks=blocks)
+    view = a_view(
+        run, summary=[summary_row(run, direction="read")], device=reading(run, share=1.0), series=[]
+    )
+    (entry,) = found(replace(view, volume=facts), rule="never-written")
+    assert entry.severity is (Severity.WARNING if is_warned else Severity.INVALID)
+    assert "the device read" in entry.message
+    assert "no disk access" not in entry.message
+
+
+@pytest.mark.parametrize(("runtime_s", "verb"), [(60.0, "moved"), (0.2, "may have moved")])
+def test_bytes_are_other_load_s_only_by_enough_samples(runtime_s: float, verb: str) -> None:
+    """Bytes of a run within one sample may be those before or after it."""
+    run = a_run(BUFFERED)
+    row = summary_row(run, runtime_s=runtime_s, io_bytes=round(RATE * runtime_s / 3))
+    (entry,) = found(a_view(run, summary=[row], series=[]), rule="page-cache")
+    assert entry.message.startswith(f"Other load {verb} some of the bytes")
+    assert ("longer runtime" in entry.advice) is (runtime_s < 1)
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"direct": None, "end_fsync": "1"}, {"rw": "randread"}], ids=str
 )

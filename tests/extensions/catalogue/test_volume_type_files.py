@@ -93,27 +93,6 @@ def test_the_documented_file_is_valid() -> None:
     assert (limits.iops, limits.bandwidth_bytes_per_s) == (700, 100e6)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"provider: [", "not YAML"),
-        (b"", "is empty"),
-        (b"\xff\xfe", "cannot be read"),
-        (b"#" * (1 << 20) + b"\n#", "larger than 1 MiB"),
-    ],
-)
-def test_files_that_are_not_volume_types_are_refused(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
-    """What is no YAML, no text or no short text is refused by name."""
-    file = tmp_path / "bad.yaml"
-    file.write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        read_types(file)
-    with pytest.raises(InputError, match="cannot be read"):
-        read_types(tmp_path / "missing.yaml")
-
-
 def test_the_schema_accepts_what_the_loader_accepts() -> None:
     """Editors accept every bundled file, and mark what the loader refuses."""
     schema = document_schema(TypesFile)

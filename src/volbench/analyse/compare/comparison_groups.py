@@ -64,10 +64,6 @@ def pairing_columns(rows: pd.DataFrame, named: Sequence[str], base: str) -> list
     """Return the labels, or the volume, in which imported results of one side differ.
 
     Each of their values is compared with the same one of the base: other values are no repeats.
-
-    Args:
-        rows: with their ``side``.
-        named: columns that the question names.
     """
     if "import_folder" not in rows or rows["import_folder"].isna().any():
         return []

@@ -32,9 +32,6 @@ def mean_rate(parts: Sequence[Floats]) -> Estimate:
     """Return the mean of the rates of several runs with its 95 % interval.
 
     It is as wide as the seconds of all runs require, or the scatter of the runs if that is more.
-
-    Args:
-        parts: rates of the intervals of each run; at least one interval in all.
     """
     values = np.concatenate(parts)
     mean, count = float(values.mean()), len(values)
@@ -56,9 +53,6 @@ def share_reached(values: Floats, rate: float) -> Estimate:
     The interval is that of Clopper and Pearson (Biometrika 26, 1934) with effective counts (Korn
     and Graubard, Survey Methodology 24, 1998): of 300 independent seconds that all reach the rate,
     at least 98.8 % do.
-
-    Args:
-        values: rates of the intervals, at least one.
     """
     failed = values < rate
     share = float(failed.mean())

@@ -60,12 +60,7 @@ def verdicts_of(
     campaign: str = "",
     profile: str = "",
 ) -> Iterator[Verdict]:
-    """Yield a verdict for each expectation, job and direction, in this order.
-
-    Args:
-        campaign: whose results are judged; empty for all.
-        profile: same.
-    """
+    """Yield a verdict for each expectation, job and direction, in this order."""
     for expectation in expectations:
         rows = results.rows(expectation, campaign, profile)
         lost = results.lost(expectation, campaign, profile)
@@ -95,11 +90,7 @@ def verdicts_of(
 def verdicts_on_plans(
     plans: Mapping[str, Mapping[str, Expect]], results: Measurements
 ) -> list[Verdict]:
-    """Return the verdicts on the expectations of profiles.
-
-    Args:
-        plans: campaign to profile to its expectations.
-    """
+    """Return the verdicts on the expectations of profiles."""
     return [
         verdict
         for campaign, profiles in plans.items()

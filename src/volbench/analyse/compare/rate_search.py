@@ -182,12 +182,7 @@ def searches_in(rows: Sequence[Mapping[str, object]]) -> list[FoundRate]:
 
 
 def trial_of(rows: Sequence[Mapping[str, object]], within: Sequence[str]) -> Trial | None:
-    """Return the trial that some rows are of; None if a rate or latency is not known.
-
-    Args:
-        rows: of the summary with the options of fio, of all clients and directions, without syncs.
-        within: bounds on latencies.
-    """
+    """Return the trial that some rows are of; None if a rate or latency is not known."""
     values: list[float] = []
     is_met = True
     for condition in map(parse_expectation, within):

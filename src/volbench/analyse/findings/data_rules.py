@@ -14,6 +14,7 @@ from volbench.analyse.bottleneck.volume_context import (
     device_kind,
     holds_data,
 )
+from volbench.analyse.findings.host_rules import MIN_SAMPLES
 from volbench.analyse.findings.rule import Evidence, Observation, explained, observed, rule
 from volbench.analyse.frames.run_view import (
     RunView,
@@ -24,6 +25,7 @@ from volbench.analyse.frames.run_view import (
     results_of,
     runtime_s,
     total,
+    within_run,
 )
 from volbench.analyse.frames.workload_spec import WorkloadSpec
 from volbench.model.results.finding import Cause, Severity
@@ -116,17 +118,18 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
     looks_at=(
         "Before a run that reads, up to 64 blocks of its range are sampled, and the "
         "filesystem, loop device, thin pool or NBD server is queried: 3 % of zero blocks or "
-        "of unmapped space is reported, half is invalid. Also direct reads of which less than"
-        " half reached the device (invalid), more than 1 % of zero blocks in the cold-volume "
-        "probe, and, without a sample, reads above the declared limits."
+        "of unmapped space is reported, half is invalid, but not zeros in mapped blocks that the "
+        "device read. Also direct reads of which less than half reached the device (invalid), "
+        "more than 1 % of zero blocks in the cold-volume probe, and, without a sample, reads "
+        "above the declared limits."
     ),
     why=(
-        "A block that was never written, or with zeros, needs no lookup: storage returns zeros at"
-        " once, far faster than it can read."
+        "A block that was never written needs no lookup, nor one with zeros on storage that keeps"
+        " none: both are returned far faster than data can be read."
     ),
     advice=(
-        "Write every block first: add a precondition phase that writes the whole file or device,"
-        " or run volbench warmup."
+        "Write data to every block first: add a precondition phase that writes the whole file or"
+        " device, or run volbench warmup."
     ),
 )
 def never_written(view: RunView, context: Context) -> Iterator[Observation]:
@@ -134,7 +137,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
     read = total(view, "io_bytes", direction="read")
     if view.is_buffered or not read > 0:
         return
-    rows = device_rows(view)
+    rows, device = device_rows(view), 0.0
     if not rows.empty and view.is_counted:
         device = bytes_until_end(rows, "read_bw_bytes_per_s", runtime=math.inf)
         if device < _MIN_READ_SHARE * read:
@@ -146,7 +149,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
                 severity=Severity.INVALID,
             )
             return
-    if seen := list(_empty_samples(view)):
+    if seen := list(_empty_samples(view, device)):
         yield from seen
         return
     earlier = context.earlier(view)
@@ -165,12 +168,10 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
         yield from _rates_above_limit(view)
 
 
-def _empty_samples(view: RunView) -> Iterator[Observation]:
-    """Yield what the sample right before the run found, if it found empty blocks."""
+def _empty_samples(view: RunView, device: float) -> Iterator[Observation]:
+    """Yield empty blocks in the sample right before a run of which the device read some bytes."""
     blocks = view.volume.blocks if view.volume is not None else None
-    if blocks is None:
-        return
-    if blocks.empty_share < MIN_EMPTY:
+    if blocks is None or blocks.empty_share < MIN_EMPTY:
         return
     unmapped, parts = blocks.unmapped_share or 0.0, []
     if blocks.zeros:
@@ -179,15 +180,20 @@ def _empty_samples(view: RunView) -> Iterator[Observation]:
         parts.append(
             f"{blocks.reported_by} has no data for {format_percent(unmapped)} of the range"
         )
+    end, severity = "such reads need no disk access.", Severity.WARNING
+    if device:
+        end = f"the device read {format_capacity(device)}, but storage below it may keep no zeros."
+    if not device or blocks.unmapped_share is None or unmapped >= MIN_EMPTY:
+        severity = Severity.INVALID if blocks.empty_share >= MIN_INVALID_EMPTY else severity
     yield Observation(
-        f"Right before the run {' and '.join(parts)}: such reads need no disk access.",
+        f"Right before the run {' and '.join(parts)}: {end}",
         {
             "sampled_blocks": float(blocks.sampled),
             "zero_blocks": float(blocks.zeros),
             "unmapped_percent": 100 * unmapped,
         },
         "read",
-        severity=Severity.INVALID if blocks.empty_share >= MIN_INVALID_EMPTY else None,
+        severity=severity,
     )
 
 
@@ -362,18 +368,21 @@ def _device_share(view: RunView, direction: str, runtime: float) -> Iterator[Obs
     if not view.is_buffered:
         message += " O_DIRECT was set: a layer below it caches or compresses."
     is_shared = share > _MAX_OWN_SHARE or bool(view.volume and view.volume.other_campaigns)
+    is_sampled = len(within_run(rows, runtime=runtime)) >= MIN_SAMPLES
     is_low = share < _MIN_DEVICE_SHARE
     is_meant = is_low and all(load.options.get("direct") == "0" for load in view.workloads)
     if is_meant:
         message = f"{CACHED_RATE}, as direct=0 asks for: {message}"
     elif is_shared:
-        message = f"Other load moved some of the bytes, so what was cached is unknown: {message}"
+        who = "moved" if is_sampled and share > _MAX_OWN_SHARE else "may have moved"
+        message = f"Other load {who} some of the bytes, so what was cached is unknown: {message}"
     is_whole = share >= _MIN_COUNTED_SHARE and not is_shared
     severity = Severity.NOTE if is_whole else Severity.WARNING
     severity = Severity.INVALID if is_low and not is_meant else severity
     advice = "Set direct: 1 to measure the volume." if prompt or direction == "read" else ""
     if is_shared and not is_meant:
-        advice = "Measure again without other load on the disk."
+        longer = "" if is_sampled else ", with a longer runtime"
+        advice = f"Measure again without other load on the disk{longer}."
     yield Observation(message, evidence, direction, severity=severity, advice=advice)
 
 

@@ -49,7 +49,7 @@ from volbench.units import (
 
 # Samples from which a mean is judged: fewer are begin and end of a run.
 # Noticed by: test_threshold_edges.py::test_a_mean_needs_three_samples
-_MIN_SAMPLES = 3
+MIN_SAMPLES = 3
 # Seconds between two samples, and times the interval asked for, from which a host stood still.
 # Noticed by: test_host_noise.py::test_a_host_that_stood_still_is_named
 _MIN_STANDSTILL_S, _MIN_STANDSTILL = 5.0, 4
@@ -163,7 +163,7 @@ def _load_on_device(view: RunView, context: Context) -> Iterator[Observation]:
     moved = {way: total(view, "io_bytes", direction=way) for way in ("read", "write")}
     io_bytes = {way: float(np.fmax(count, 0.0)) for way, count in moved.items()}  # 0 for NaN
     for device, samples in rows.groupby("device", sort=False):
-        if len(samples) >= _MIN_SAMPLES:
+        if len(samples) >= MIN_SAMPLES:
             known = _bytes_of_clients(view, context, samples, io_bytes)
             least = max(
                 _MIN_FOREIGN_BYTES_PER_S, more * math.fsum(known.values()) / runtime_s(view)
@@ -223,7 +223,7 @@ def _foreign_load(
 def _load_on_other_disks(view: RunView) -> Iterator[Observation]:
     """Yield how much other disks used of the machine's limit, where the limit was reached."""
     rows, limits = host_rows_in_run(view), view.run.limits
-    if "other_disks_iops" not in rows or rows["other_disks_iops"].count() < _MIN_SAMPLES:
+    if "other_disks_iops" not in rows or rows["other_disks_iops"].count() < MIN_SAMPLES:
         return
     ios, moved = (float(rows[name].mean()) for name in OTHERS)
     for column, theirs, limit in (
@@ -266,7 +266,7 @@ def host_noise(view: RunView, context: Context) -> Iterator[Observation]:
     for direction in directions(view):
         t_s, iops = rate_per_s(view, "iops", direction=direction)
         flags, every = noise.at(t_s), float(iops.mean()) if len(iops) else 0.0
-        if len(t_s) < _MIN_SAMPLES or flags.mean() < _MIN_DISTURBED:
+        if len(t_s) < MIN_SAMPLES or flags.mean() < _MIN_DISTURBED:
             continue
         by = [name for name, mask in noise.by.items() if np.isin(t_s, noise.t_s[mask]).any()]
         has_clean = (~flags).sum() >= _MIN_CLEAN and every > 0
@@ -358,7 +358,7 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
         seen = observed(cause, f"{claim} at {format_count(cause.level)} IOPS")
         yield replace(seen, message=f"{seen.message}{logs}")
     rows, waits = host_rows_in_run(view), waits_for_cpu(view.device, view.summary)
-    if limited or len(rows) < _MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
+    if limited or len(rows) < MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
         return
     # The tasks of a job wait at the same time: together for longer than the run.
     share = f"{min(waits, 100):.3g} %"

@@ -453,11 +453,7 @@ def _told(name: str, values: tuple[tuple[str, object], ...]) -> tuple[str, tuple
 
 
 def _rests(part: str, beginnings: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return what is left of a part of a name without values at its beginning.
-
-    Args:
-        beginnings: first letter to the texts that may be cut.
-    """
+    """Return what is left of a part of a name without values at its beginning."""
     found, waiting = {part}, [part]
     while waiting:
         rest = waiting.pop()

@@ -65,11 +65,7 @@ def seconds(utc: pd.Series[str]) -> pd.Series[float]:
 
 
 def spread_rows(rows: pd.DataFrame, column: str, edges_s: Floats) -> Floats:
-    """Return the mean of a rate in each interval of an axis, as `spread` does.
-
-    Args:
-        rows: with ``end_s`` and ``width_s``, in any order.
-    """
+    """Return the mean of a rate in each interval of an axis, as `spread` does."""
     ordered = rows.sort_values("end_s")
     return spread(
         _floats(ordered, "end_s"), _floats(ordered, "width_s"), _floats(ordered, column), edges_s

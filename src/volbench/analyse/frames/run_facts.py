@@ -80,11 +80,7 @@ def with_facts(
 
 
 def with_options(summary: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
-    """Add the options of each run, as `with_facts` does, from the plan alone.
-
-    Args:
-        summary: the rows of one campaign; the order and the index stay.
-    """
+    """Add the options of each run, as `with_facts` does, from the plan alone."""
     options = option_names([campaign])
     by_run = {run.id: run for run in campaign.runs}
     rows = [
@@ -205,11 +201,7 @@ def with_sums(rows: pd.DataFrame, aggregate: pd.DataFrame) -> pd.DataFrame:
 
 
 def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Return remarks on missing steady rates, and on means that include a climb.
-
-    Args:
-        rows: with their ``side``, and ``until`` where it is known.
-    """
+    """Return remarks on missing steady rates, and on means that include a climb."""
     steady = [name for name in columns if name in STEADY]
     remarks = []
     for side, side_rows in rows.groupby("side", sort=False) if steady else ():

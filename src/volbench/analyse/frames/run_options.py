@@ -58,11 +58,7 @@ def option_values(run: Run, group: str, names: Sequence[str]) -> dict[str, objec
 def rows_with_options(
     parts: Iterable[tuple[Campaign, Mapping[str, Run], Sequence[Mapping[str, object]]]],
 ) -> list[dict[str, object]]:
-    """Return rows of the summary with the options of their runs.
-
-    Args:
-        parts: campaign, its runs by the id that rows have, and rows.
-    """
+    """Return rows of the summary with the options of their runs."""
     known = list(parts)
     names = option_names(campaign for campaign, _, _ in known)
     return [

@@ -222,11 +222,7 @@ def total(view: RunView, column: str, *, direction: str | None = None) -> float:
 
 
 def declared(run: Run, column: str) -> tuple[float, float]:
-    """Return the declared limit of a rate, sustained and in a burst; 0 for none.
-
-    Args:
-        column: ``iops`` or ``bw_bytes_per_s``.
-    """
+    """Return the declared limit of a rate, sustained and in a burst; 0 for none."""
     limits = run.limits
     if column == "iops":
         return limits.iops or 0.0, limits.burst_iops or 0.0
@@ -251,10 +247,6 @@ def rate_per_s(
 
     Only times at which every direction and section has a row are kept: fio may lose the last one.
     Nor are those kept in which not all parallel jobs of a section ran.
-
-    Args:
-        column: of the series, such as ``iops``.
-        direction: all of them added when None.
     """
     values = view.series[column].to_numpy(dtype=float)
     intervals = _intervals(view)
@@ -388,9 +380,6 @@ def clock_bounds_s(summaries: Iterable[pd.DataFrame]) -> float:
     """Return how far the distance of two instants on different hosts may be wrong, in seconds.
 
     Each instant may be wrong by the bound of its host's clock offset; the two largest add up.
-
-    Args:
-        summaries: rows of the summary frame; the first of a run counts.
     """
     bounds = pd.concat(
         [

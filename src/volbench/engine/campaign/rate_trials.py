@@ -45,8 +45,8 @@ class RateJudge(ResultsJudge):
             return None
         if any(map(self._read_nothing, self._clients(run, run.repeat - 1))):
             reason = (
-                f"most blocks that {run.job} read were never written, so its latencies are not"
-                " those of the volume; write to it first: volbench warmup"
+                f"most blocks that {run.job} read hold no data, or only zeros, so its latencies"
+                " may not be those of the volume; write to it first: volbench warmup"
             )
         elif self._search(run).next_rate() is None:
             reason = f"the search for the rate of {run.job} has ended"

@@ -175,11 +175,7 @@ def rate_text(bytes_per_s: float) -> str:
 
 
 def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
-    """Return the limits of a volume of a type and their source, a row for each property.
-
-    Args:
-        limits: of a volume of some size; None for the rules of the type.
-    """
+    """Return the limits of a volume of a type and their source, a row for each property."""
     document: dict[str, object] = {"type": kind.model_dump(mode="json"), "limits": None}
     if limits is None:
         rows = [(key, cell) for key, cell in zip(HEADINGS, type_cells(kind), strict=True) if cell]

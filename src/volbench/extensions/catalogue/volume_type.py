@@ -164,12 +164,7 @@ class VolumeType(Frozen):
 
 
 def evaluate(kind: VolumeType, volume: VolumeOfType, *, writes: bool | None = None) -> Limits:
-    """Return the limits of a volume of a type.
-
-    Args:
-        writes: only writes (True) or only reads (False); None for both or unknown, where the
-            lower limit applies.
-    """
+    """Return the limits of a volume of a type."""
     tier = _tier(kind, volume.size_bytes)
     sized = _SizedVolume(tier, volume.size_bytes or tier.size_bytes)
     _check_size(kind, tier, sized.size_bytes)

@@ -77,11 +77,7 @@ def directed(rows: pd.DataFrame) -> pd.Series[str]:
 
 
 def line_names(rows: pd.DataFrame, line: str) -> pd.Series:
-    """Return the name of the line of each row.
-
-    Args:
-        line: column with the number of the line.
-    """
+    """Return the name of the line of each row."""
     heads = rows.drop_duplicates(line)
     names = dict(zip(heads[line], directed(heads), strict=True))
     return rows[line].map(names).astype("category")

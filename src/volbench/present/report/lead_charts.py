@@ -34,9 +34,6 @@ def report_plots(read: Read, options: Options = _DEFAULTS) -> Iterator[Plot]:
 
     A single run is shown over time, with its percentiles; a storm, a warm-up or rounds come before
     IOPS and p99 over the design, or before bandwidth and mean latency where these are unknown.
-
-    Args:
-        options: with the rounds of its profiles.
     """
     summary = read("summary")
     if len(set(measured(summary)["run"])) == 1:

@@ -54,11 +54,7 @@ class Judgements:
 def cells_table(
     design: Design, judgements: Judgements, *, title: str = "", notes: Sequence[str] = ()
 ) -> Table[Row]:
-    """Return a row for each cell: medians of its repeats, and their range.
-
-    Args:
-        title: above the constants.
-    """
+    """Return a row for each cell: medians of its repeats, and their range."""
     columns = _identity(design)
     rows = [row for cell in sorted_cells(design) for row in _cell_rows(cell, design, judgements)]
     names = {str(row["job"]) for row in rows}  # longer ones restate the options

@@ -197,9 +197,6 @@ def facts_text(facts: Mapping[str, object]) -> dict[str, str]:
     """Return label to text for each fact, in order; nested facts get a label with both names.
 
     A size reads ``10g (10737418240 bytes)``, so that it is both readable and exact.
-
-    Args:
-        facts: names with their unit in them, such as ``memory_bytes``, to plain values.
     """
     texts: dict[str, str] = {}
     for name, value in facts.items():

@@ -142,11 +142,7 @@ def _render_markdown(table: Table[Item]) -> str:
 def markdown_text(
     headings: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]
 ) -> str:
-    """Return a Markdown table whose columns are aligned in the source too.
-
-    Args:
-        rows: texts of the cells; characters with a meaning in Markdown are escaped.
-    """
+    """Return a Markdown table whose columns are aligned in the source too."""
     cells = [[_escaped(cell) for cell in row] for row in (headings, *rows)]
     widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     shapes = [*zip(widths, right, strict=True)]

@@ -120,11 +120,7 @@ def lower_bound(row: Row, statistic: str) -> str:
 
 
 def damage_notes(damaged: Mapping[str, str]) -> list[str]:
-    """Return a line for the runs whose files are damaged.
-
-    Args:
-        damaged: run id to what is damaged; empty for nothing.
-    """
+    """Return a line for the runs whose files are damaged."""
     runs = [run for run in damaged if damaged[run]]
     if not runs:
         return []
