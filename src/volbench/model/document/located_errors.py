@@ -146,12 +146,12 @@ def place(node: Node, location: Location, *, on_key: bool = False) -> tuple[int,
     """
     at: Node | Entry = node
     missing = ""
-    for step in location:
+    for depth, step in enumerate(location, 1):
         child: Entry | Node | None
         if node.items is not None and isinstance(step, int) and step < len(node.items):
             child = node.items[step]
         else:
-            child = next((each for each in node.entries or () if each.name == str(step)), None)
+            child = _entry(node.entries or (), str(step), is_last=depth == len(location))
         missing = "" if child or not str(step).isidentifier() else str(step)
         if child is not None:
             node = child.value if isinstance(child, Entry) else child
@@ -160,12 +160,21 @@ def place(node: Node, location: Location, *, on_key: bool = False) -> tuple[int,
     return at.line, at.column, key
 
 
+def _entry(entries: Sequence[Entry], name: str, *, is_last: bool) -> Entry | None:
+    """Return the entry of a name, of the job with lists of values, or a misspelt one on the way."""
+    names = {each.name: each for each in entries}
+    job = next((each for each in names if name.startswith(f"{each}-")), None)
+    near = None if is_last else nearest(name, names)
+    return names.get(name) or names.get(job or near or "")
+
+
 def faults_of(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
     """Yield the errors of a validation as faults with readable messages."""
     for details in error.errors(include_url=False):
         location = tuple(part for part in details["loc"] if part != "[key]")
         on_key = len(location) < len(details["loc"])
-        fault = _fault(details, model, location)
+        given = details["input"]  # a fault that a validator of the whole put there
+        fault = given if isinstance(given, Fault) else _fault(details, model, location)
         yield replace(fault, at=location, on_key=on_key or fault.on_key)
 
 

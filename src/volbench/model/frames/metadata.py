@@ -24,38 +24,11 @@ VOLUME_COLUMNS = frozenset({"volume", "role", "device_model", "csi_driver"}) | {
 }
 _AS_COLUMNS = frozenset({"rw", "direct", "bs", "iodepth", "numjobs", "ioengine", "size"})
 _HARMLESS = frozenset(
-    {
-        "clat_percentiles",
-        "clientname",
-        "clustername",
-        "create_only",
-        "create_serialize",
-        "description",
-        "directory",
-        "disable_bw_measurement",
-        "eta",
-        "filename",
-        "filename_format",
-        "fallocate",
-        "group_reporting",
-        "iopsavgtime",
-        "bwavgtime",
-        "lat_percentiles",
-        "name",
-        "new_group",
-        "opendir",
-        "output",
-        "percentile_list",
-        "pool",
-        "randrepeat",
-        "rbdname",
-        "per_job_logs",
-        "randseed",
-        "slat_percentiles",
-        "stonewall",
-        "unified_rw_reporting",
-        "unlink",
-    }
+    {"clientname", "clustername", "description", "directory", "filename", "filename_format"}
+    | {"name", "opendir", "pool", "rbdname", "fallocate", "unlink", "create_only", "stonewall"}
+    | {"create_serialize", "new_group", "randrepeat", "randseed", "output", "eta", "per_job_logs"}
+    | {"disable_bw_measurement", "group_reporting", "unified_rw_reporting", "percentile_list"}
+    | {"clat_percentiles", "lat_percentiles", "slat_percentiles", "iopsavgtime", "bwavgtime"}
 )
 _HARMLESS_BEGINNINGS = ("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "log_")
 # Defaults of options whose zero is not the same as not set, or is a value like others

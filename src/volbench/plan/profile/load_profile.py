@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import ValidationError
 
 from volbench.errors import InputError, Problems
 from volbench.model.document.document_model import document_schema
-from volbench.model.document.located_errors import Fault, faults_of, note_fault, plain, validate
+from volbench.model.document.located_errors import (
+    Fault,
+    Node,
+    faults_of,
+    note_fault,
+    plain,
+    validate,
+)
 from volbench.model.document.yaml_text import parse_document, yaml_text
 from volbench.model.profile.fio_options import Option, OptionKind, OptionTable
 from volbench.model.profile.option_policy import OWN
@@ -53,8 +61,8 @@ def load_profile(
     reader = OptionReader(table, allow_exec=allow_exec)
     if node is not None:
         document = validate(ProfileDocument, node, problems, context=reader)
-        if document is not None:
-            profile, conflicts = with_conflicts(document)
+        if sound := document or _sound_jobs(node, problems, reader):
+            profile, conflicts = with_conflicts(sound)
             for fault, _ in conflicts:
                 note_fault(problems, node, fault)
             problems.raise_if_any()
@@ -67,6 +75,23 @@ def load_profile(
             return _edited_profile(edit)
     problems.raise_if_any()
     raise AssertionError("a document without a model has a problem")
+
+
+def _sound_jobs(node: Node, problems: Problems, reader: OptionReader) -> ProfileDocument | None:
+    """Return the jobs of an invalid profile that have no fault of their own, or None."""
+    wrong = [f"{problem.key}." for problem in problems.found]
+    if any(reader.table.find(key.split(".")[0]) or key.startswith("defaults.") for key in wrong):
+        return None  # what is wrong may be what a job lacks
+    tops = {entry.name: entry.value for entry in node.entries or ()}
+    jobs = tops["jobs"].entries or () if "jobs" in tops else ()
+    sound = [
+        entry for entry in jobs if not any(key.startswith(f"{entry.value.key}.") for key in wrong)
+    ]
+    content = {name: plain(value) for name, value in tops.items() if name == "defaults"}
+    content |= {"name": "sound", "jobs": {entry.name: plain(entry.value) for entry in sound}}
+    with suppress(ValidationError):
+        return ProfileDocument.model_validate(content, context=reader, by_alias=True, by_name=False)
+    return None
 
 
 def _edited_profile(edit: ProfileEdit) -> Profile:

@@ -104,6 +104,9 @@ def _read_options(value: object, info: ValidationInfo) -> dict[str, WrittenOptio
     options: dict[str, WrittenOption] = {}
     faults = []
     for key, raw in value.items():
+        if isinstance(raw, tuple):
+            faults += _axes_of(reader, {key: [*raw]})[1]
+            continue
         try:
             name, canonical = reader.read(key, raw)
         except InputError as error:
@@ -149,7 +152,9 @@ def _axes_of(reader: OptionReader, value: Mapping[str, object]) -> tuple[Axes, l
     faults: list[Fault] = []
     for key, items in value.items():
         name = reader.canonical_name(key)
-        if name in axes:
+        if isinstance(items, Fault):
+            faults.append(replace(items, at=(key,)))
+        elif name in axes:
             faults.append(Fault("is given twice, once as an alias", "keep one", (key,), True))
         elif not isinstance(items, list):
             is_empty = items is NULL  # its place would be that of the next key
@@ -211,9 +216,13 @@ class MatrixDocument(Document):
         default="", alias="name", description="Template of job names, such as {rw}-{bs}."
     )
     exclude: tuple[MatrixEntry, ...] = Field(
-        default=(), description="Combinations, or parts of them, to exclude."
+        default=(),
+        description="Combinations, or parts of them, to exclude.",
+        examples=["[{rw: randread, bs: 4k}]"],
     )
-    include: tuple[MatrixEntry, ...] = Field(default=(), description="Combinations to add.")
+    include: tuple[MatrixEntry, ...] = Field(
+        default=(), description="Combinations to add.", examples=["[{rw: randread, bs: 4k}]"]
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -221,13 +230,8 @@ class MatrixDocument(Document):
         job_keys = {field.alias or name for name, field in JobSettings.model_fields.items()}
         job_keys |= {"limits", "sections"}
         if isinstance(value, Mapping) and (wrong := [key for key in value if key in job_keys]):
-            wrong = [key for key in wrong if key not in cls.model_fields]
-            faults = (
-                Fault("is not possible in a matrix", "write such jobs in `jobs`", (key,), True)
-                for key in wrong
-            )
-            if wrong:
-                reject(*faults)
+            fault = Fault("is not possible in a matrix", "write such jobs in `jobs`", on_key=True)
+            return {**value, **{key: fault for key in wrong if key not in cls.model_fields}}
         return value
 
     @field_validator("template")
@@ -289,12 +293,14 @@ def with_combinations(
     Args:
         keys: keys of a job that are not options.
     """
-    found, faults = {}, []
+    found = {}
     for name, job in jobs.items():
         items = job.items() if isinstance(job, Mapping) else ()
         axes = {key: own for key, own in items if isinstance(own, list) and key not in keys}
-        _, wrong = _axes_of(reader, axes)
-        faults += [replace(fault, at=("jobs", name, *fault.at)) for fault in wrong]
+        wrong = {key: tuple(own) for key, own in axes.items() if _axes_of(reader, {key: own})[1]}
+        if wrong:  # reported where the options are read; the other lists stand with one value
+            found[name] = {**job, **{key: own[0] for key, own in axes.items() if own}, **wrong}
+            continue
         for values in itertools.product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
             labels = (
@@ -303,8 +309,6 @@ def with_combinations(
             )
             combined = _file_name("-".join([name, *labels])) if axes else name
             found[combined] = {**job, **chosen} if axes else job
-    if faults:
-        reject(*faults)
     return found
 
 

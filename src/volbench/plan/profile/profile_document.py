@@ -53,31 +53,11 @@ from volbench.units import SECTOR_BYTES, parse_duration
 
 _MAX_NAMED = 3  # Jobs that a warning names before it counts the others
 _SET_BY_WARMING = (
-    "rw",
-    "offset",
-    "offset_increment",
-    "runtime",
-    "time_based",
-    "io_size",
-    "loops",
-    "verify",
-    "number_ios",
-    "fill_device",
-    "nrfiles",
-    "bssplit",
-    "bsrange",
-    "steadystate",
-    "thinktime",
+    *("rw", "offset", "offset_increment", "runtime", "time_based", "io_size", "loops", "verify"),
+    *("number_ios", "fill_device", "nrfiles", "bssplit", "bsrange", "steadystate", "thinktime"),
 )
-
-
 _SET_BY_SEARCH = (
-    "rate",
-    "rate_iops",
-    "rate_min",
-    "rate_iops_min",
-    "rate_process",
-    "latency_target",
+    *("rate", "rate_iops", "rate_min", "rate_iops_min", "rate_process", "latency_target"),
 )
 # fio's rate_iops counts each of their I/Os as one of the smallest block
 _UNLIKE_BLOCKS = ("bssplit", "bsrange")
@@ -336,7 +316,11 @@ class ProfileDocument(ProfileSettings):
     defaults: WrittenOptions = Field(
         default_factory=dict, description="fio options that every fio job inherits."
     )
-    jobs: Jobs | None = Field(default=None, description="Measured [jobs](#jobs) by name.")
+    jobs: Jobs | None = Field(
+        default=None,
+        description="Measured [jobs](#jobs) by name.",
+        examples=["{NAME: {rw: randread, bs: 4k}, ...}"],
+    )
     matrix: MatrixDocument | None = Field(
         default=None, description="A measured job for each [combination](#matrix) of values."
     )
@@ -353,26 +337,22 @@ class ProfileDocument(ProfileSettings):
     @model_validator(mode="before")
     @classmethod
     def _has_its_form(cls, value: object, info: ValidationInfo) -> object:
-        """Refuse options of fio at the top, and a list of jobs, with the form that is meant."""
+        """Put a fault in the place of options of fio at the top and other words for keys."""
         if not isinstance(value, Mapping):
             return value
-        reader = reader_of(info)
-        faults = []
-        advice = "put it below `defaults:`, or into a job"
-        for key in [key for key in value if key not in cls.model_fields]:
+        reader, found = reader_of(info), dict(value)
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        for key in [key for key in value if key not in known]:
             if hint := next((hint for hint, words in _OTHER_WORDS.items() if key in words), ""):
-                faults.append(Fault("is not a key of a profile", hint, (key,), on_key=True))
+                found[key] = Fault("is not a key of a profile", hint, on_key=True)
             elif reader.table.find(key):
-                faults.append(Fault("is an option of fio", advice, (key,), on_key=True))
-        if isinstance(value.get("jobs"), list):
-            form = "write `jobs:` and below it `NAME: {rw: randread, bs: 4k}` for each job"
-            faults.append(Fault("must be a mapping, not a list", form, ("jobs",)))
-        if faults:
-            reject(*faults)
-        if isinstance(jobs := value.get("jobs"), Mapping):
-            jobs = with_combinations(jobs, reader, keys=JobDocument.model_fields)
-            return {**value, "jobs": jobs}
-        return value
+                advice = "put it below `defaults:`, or into a job"
+                found[key] = Fault("is an option of fio", advice, on_key=True)
+            elif near := nearest(key, known):  # what is below a misspelt key is checked too
+                found.setdefault(near, value[key])
+        if isinstance(jobs := found.get("jobs"), Mapping):
+            found["jobs"] = with_combinations(jobs, reader, keys=JobDocument.model_fields)
+        return found
 
     @model_validator(mode="after")
     def _can_work(self) -> Self:

@@ -26,17 +26,8 @@ Content = dict[str, Any]  # Plain values of a document, or of a part of one
 
 # Keys of a profile that can be set, in addition to `limits`
 PROFILE_KEYS = (
-    "repeat",
-    "rounds",
-    "order",
-    "seed",
-    "sample",
-    "device_sample",
-    "cold_probe",
-    "start",
-    "stagger",
-    "clients",
-    "expect",
+    *("repeat", "rounds", "order", "seed", "sample", "device_sample", "cold_probe", "start"),
+    *("stagger", "clients", "expect"),
 )
 
 # Keys of a job that can be set, in addition to its options
