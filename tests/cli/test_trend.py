@@ -38,6 +38,10 @@ def test_a_regression_exits_with_10(nights: Path) -> None:
     assert isinstance(done.exception, RegressionError)
     assert done.exception.exit_code == 10
     assert "since 2026-01-15 (then kernel: 6.1 -> 6.8)" in done.exception.message
+    drawn = CliRunner().invoke(
+        cli, ["plot", "trend", str(nights), "--output", str(nights / "t.svg")]
+    )
+    assert drawn.exit_code == 0, drawn.output
     assert "20 campaigns, 2026-01-01 to 2026-01-20: 1 regression, 1 stable." in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 

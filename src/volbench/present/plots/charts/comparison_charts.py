@@ -22,7 +22,7 @@ from volbench.analyse.compare.workload_trends import (
     Trends,
     find_trends,
 )
-from volbench.analyse.frames.job_frames import BY, COLOUR
+from volbench.analyse.frames.job_frames import BY, COLOUR, COLOUR_PLACE
 from volbench.errors import ComparisonError
 from volbench.present.formatting import printable, short_target
 from volbench.present.plots import marks
@@ -244,7 +244,7 @@ def _title(rows: Sequence[Compared]) -> str:
 
 def read_trends(frames: Frames, options: Options) -> Trends | str:
     """Return the trends of all workloads, or why there are none."""
-    summary = frames["summary"].drop(columns=COLOUR, errors="ignore")
+    summary = frames["summary"].drop(columns=[COLOUR, COLOUR_PLACE], errors="ignore")
     if summary["campaign"].nunique() < _MIN_CAMPAIGNS:
         return "fewer than three campaigns: name several folders, or a folder of campaigns"
     # Campaigns that a chart tells apart by default are what a trend follows
