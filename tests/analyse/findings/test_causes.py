@@ -189,6 +189,8 @@ def test_empty_blocks_found_by_the_probe_are_reported(
         ([1043.0, 1042.0, 1044.0], {}, 0),
         ([1000.0, 1030.0, 970.0], {}, 0),
         ([1000.0, 1000.0, 1000.0], {"rate_iops": "1000"}, 0),
+        ([1800.0, 1800.0, 1800.0], {"bs": "65536"}, 0),
+        ([1831.0, 1831.0, 1831.0], {"bs": "65536"}, 3),
     ],
 )
 def test_a_round_rate_that_repeats_is_a_limit(
@@ -198,8 +200,10 @@ def test_a_round_rate_that_repeats_is_a_limit(
     views = []
     for number, rate in enumerate(rates):
         run = a_run(options, name=f"r{number}")
-        row = summary_row(run, iops=rate, total_ios=int(60 * rate))
+        moved = rate * int(options.get("bs", 4096))
+        row = summary_row(run, iops=rate, total_ios=int(60 * rate), bw_bytes_per_s=moved)
         views.append(a_view(run, summary=[row], series=[], device=[], volume=None))
     entries = [entry for entry in find(Context(tuple(views))) if entry.rule == "throttled"]
     assert len(entries) == count
-    assert all("of this round number" in entry.message for entry in entries)
+    level = "120 MB/s" if "bs" in options else "IOPS"
+    assert all(f"{level}: {count} runs" in entry.message for entry in entries)

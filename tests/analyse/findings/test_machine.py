@@ -35,11 +35,16 @@ def test_fio_that_uses_a_whole_core_is_reported() -> None:
         assert bool(logs) == ("sample=0" in entry.message)
     short = summary_row(run, cpu_usr=30.0, cpu_sys=69.0, runtime_s=0.001)
     assert found(a_view(run, summary=[short], series=[], device=[]), rule="cpu-bound") == []
-    for tool in (Tool.FIO, Tool.WATCH):
-        run = a_run(tool=tool)
+    for tool, sync, is_free in (
+        (Tool.FIO, "0", True),
+        (Tool.FIO, "1", False),
+        (Tool.WATCH, "0", False),
+    ):
+        run = a_run({"fdatasync": sync}, tool=tool)
         view = a_view(run, device=device_samples(run, cpu_busy_percent=98.0))
         (entry,) = found(view, rule="cpu-bound")
         assert entry.severity is Severity.NOTE
+        assert ("numjobs" in entry.advice) is is_free  # a log and a watched load submit as they do
 
 
 @pytest.mark.parametrize(("percent", "count"), [(43.0, 1), (0.5, 0), (None, 0)])

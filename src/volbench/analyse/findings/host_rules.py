@@ -37,7 +37,7 @@ from volbench.analyse.frames.run_view import (
 )
 from volbench.analyse.frames.workload_words import first_names
 from volbench.model.campaign.planned_run import VolumeKind
-from volbench.model.profile.profile_model import Start
+from volbench.model.profile.profile_model import Start, Tool
 from volbench.model.results.finding import Cause, Severity
 from volbench.units import (
     format_count,
@@ -97,6 +97,7 @@ _MIN_JUMP_S = 1.0
 # Noticed by: test_clients.py::test_a_slow_client_is_compared_with_the_others
 _MAX_LATE_S = 0.5
 _MAX_NAMED = 5
+_MORE_CPUS = "Give the load more or faster CPUs; with steal, dedicated ones."
 _POLLING_UNKNOWN = (
     " The result does not say whether it polled, as a bare hipri asks for: if so, a busy core is no"
     " limit."
@@ -348,7 +349,15 @@ def _standstills(view: RunView) -> Iterator[Observation]:
     ),
 )
 def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield the evidence of a saturated CPU: the tool's own time, the whole host."""
+    """Yield the evidence of a saturated CPU, with advice that fits the load."""
+    # Neither the log of a database nor a watched load is free to submit otherwise.
+    is_given = view.run.tool is Tool.WATCH or any(load.waits_for_sync for load in view.workloads)
+    for seen in _saturated_cpus(view, context):
+        yield replace(seen, advice=_MORE_CPUS) if is_given else seen
+
+
+def _saturated_cpus(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield the evidence: the tool's own time, the whole host."""
     by_tool, logs = list(_busy_cores(view)), _cost_of_logs(view)
     yield from (replace(seen, message=f"{seen.message}{logs}") for seen in by_tool)
     limited = [] if by_tool else explained(view, context, Cause.CPU)

@@ -61,6 +61,9 @@ _SOLD = (1.0, 1.1, 1.2, 1.25, 1.5, 1.6, 1.8, 2.0, 2.3, 2.4, 2.5, 3.0, 4.0, 5.0, 
 # Smallest limit of IOPS that is sold.
 # Noticed by: test_causes.py::test_a_round_rate_that_repeats_is_a_limit
 _MIN_SOLD_IOPS = 100.0
+# Block size from which a limit that providers sell is one of bandwidth.
+# Noticed by: test_causes.py::test_a_round_rate_that_repeats_is_a_limit
+_MIN_LARGE_BYTES = 64 << 10
 _MAX_NAMED = 4  # Named in a finding, so that it is a sentence; all are among its values.
 # Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
@@ -120,12 +123,14 @@ def throttled(view: RunView, context: Context) -> Iterator[Observation]:
 
 def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield that several runs kept the same round rate, as no disk does by itself."""
-    if any(workload.is_paced for workload in view.workloads) or max(declared(view.run, "iops")):
+    is_large = all(workload.block_bytes >= _MIN_LARGE_BYTES for workload in view.workloads)
+    column = _COLUMNS[Cause.BANDWIDTH_LIMIT if is_large else Cause.IOPS_LIMIT]
+    if any(workload.is_paced for workload in view.workloads) or max(declared(view.run, column)):
         return
     # What a process gets beside others is a share, and equal shares are no repeats.
-    if beside(view.run) or explained(view, context, Cause.IOPS_LIMIT):
+    if beside(view.run) or any(explained(view, context, cause) for cause in _COLUMNS):
         return
-    sold = _nearest_sold(total(view, "iops"))
+    sold = _nearest_sold(total(view, column))
     if not sold:
         return
     place = view.run.host, view.run.volume
@@ -134,14 +139,14 @@ def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observatio
         for other in context.views
         if (other.run.host, other.run.volume) == place
         and other.is_finished
-        and abs(total(other, "iops") / sold - 1) <= _MAX_OFF_ROUND
+        and abs(total(other, column) / sold - 1) <= _MAX_OFF_ROUND
         and not any(workload.is_paced for workload in other.workloads)
     ]
     if len(alike) >= _MIN_ALIKE:
         yield Observation(
-            f"Consistent with throttling at {format_count(sold)} IOPS: {len(alike)} runs are within"
-            f" {format_percent(_MAX_OFF_ROUND)} of this round number.",
-            {"level": sold, "of": "iops", "runs": float(len(alike))},
+            f"Consistent with throttling at {level_text(column, sold)}: {len(alike)} runs are"
+            f" within {format_percent(_MAX_OFF_ROUND)} of this round number.",
+            {"level": sold, "of": column, "runs": float(len(alike))},
         )
 
 
