@@ -175,6 +175,8 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     priced, notes = priced_runs(rows, ONE, reported, prices)
     assert priced["monthly"].tolist() == [pytest.approx(23)]
     assert notes == ()
+    faster = priced_runs(runs(("a", 6400)), ONE, reported, prices)[1]
+    assert "1 of 1 runs were faster than the declared IOPS" in "".join(faster)
     nameless = {"0": Billing("", "aws/gp3", None, Limits())}
     priced, notes = priced_runs(rows, ONE, nameless, prices, size_bytes=50 * GIB)
     assert math.isnan(priced["monthly"][0])
@@ -189,8 +191,9 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
             assert priced["monthly"].tolist() == [pytest.approx(cost)]
             unused = "--size is not used for a volume of known size: 100 GiB"
             assert notes[0] == ("folders are counted as 50 GiB" if is_folder else unused)
-            unpriced = "2,000 declared IOPS have no price in the list and cost nothing here"
-            assert list(notes[1:]) == [f"cheapco/basic: {unpriced}"] * said
+            unpriced = "no price in the list, so no cost here: 2,000 declared IOPS of cheapco/basic"
+            assert [note for note in notes if note == unpriced] == [unpriced] * said
+            assert notes[-1].startswith("1 of 1 runs were faster than the declared IOPS")
 
 
 def test_only_steady_runs_count() -> None:

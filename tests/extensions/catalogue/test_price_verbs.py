@@ -59,15 +59,18 @@ def test_the_costs_of_a_campaign_are_listed(results: Path) -> None:
     reported = json.loads(done.stdout)
     offers = {offer["name"]: offer for offer in reported["offers"]}
     assert reported["currency"] == "USD"
-    assert offers["Standard_B2s"]["monthly"] == [30.66, 30.66]
+    assert offers["Standard_B2s"]["monthly"] == {"low": 30.66, "high": 30.66}
     assert offers["2DCPU-4GB"]["family"] == "kamatera-dedicated"
     b2s = offers["Standard_B2s"]
     cost = b2s["cost_per_1000_iops"]["estimate"]
     assert cost == pytest.approx(30.66 / b2s["iops"]["estimate"] * 1000)
     assert b2s["runs"] == 2
     assert offers["unknown"]["rank"] is None
-    assert offers["unknown"]["monthly"] == [None, None]
+    assert offers["unknown"]["monthly"] == {"low": None, "high": None}
     assert "the price list has no flavor unknown" in reported["notes"]
+    none = run("price", results, *KAMATERA, "--unsteady", "--where", "zone==2").exception
+    assert "no run has a price: " in str(none)
+    assert "labels: {flavor: NAME" in str(getattr(none, "hint", ""))
 
 
 def test_the_table_of_prices_is_readable(results: Path) -> None:

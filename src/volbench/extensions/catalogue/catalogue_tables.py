@@ -341,7 +341,10 @@ def market_table(market: Market) -> Table[Offer]:
         notes=_market_notes(market),
         document={
             "currency": market.currency,
-            "offers": [asdict(offer) for offer in market.offers],
+            "offers": [
+                asdict(offer) | {"monthly": dict(zip(("low", "high"), offer.monthly, strict=True))}
+                for offer in market.offers
+            ],
             "notes": list(market.notes),
         },
     )

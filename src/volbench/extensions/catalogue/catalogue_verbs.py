@@ -131,11 +131,7 @@ def _list_prices(name: str, table_output: TableOutput) -> None:
 
 
 def list_types(declared: str, table_output: TableOutput) -> None:
-    """Show the limits of a volume or machine type, or all types if none is named.
-
-    Args:
-        declared: such as ``azure/P15``, or ``aws/gp3 size=500g iops=6000``; empty for all.
-    """
+    """Show the limits of a volume or machine type, or all types if none is named."""
     from volbench.extensions.catalogue.catalogue_tables import (
         machines_table,
         type_table,

@@ -129,10 +129,6 @@ def label_limits(labels: Mapping[str, str], *, size_bytes: int | None) -> Limits
     """Return the limits that labels of a host name; None where the catalogue has neither.
 
     Labels are free text: what cannot be a volume or a machine gives no limits.
-
-    Args:
-        labels: of which ``volume_type`` and ``flavor`` count, with or without the provider.
-        size_bytes: of the volume; None if it is unknown.
     """
     with _reading:
         volumes, machines = catalogue(), machine_types()

@@ -49,10 +49,10 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
             *(Series(name, "", palette(n)) for n, name in enumerate(families)),
         ),
         has_legend=False,
-        caption=_caption(market, left_out=len(market.offers) - len(known)),
+        caption=_caption(market),
         name="pareto",
         title=title or f"Cost of a month and {market.rate_words}",
-        answer=_answer(known),
+        answer=_answer(known) + _unranked([offer for offer in market.offers if offer not in known]),
     )
 
 
@@ -73,7 +73,13 @@ def _answer(offers: Sequence[Offer]) -> str:
     return f"Least cost of an I/O: {wins} of {total} workloads."
 
 
-def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
+def _unranked(offers: Sequence[Offer]) -> str:
+    """Return which configurations no rank can have."""
+    names = ", ".join(dict.fromkeys(printable(offer.name) for offer in offers))
+    return f" Not shown, because cost or rate is unknown: {names}." if names else ""
+
+
+def _caption(market: Market) -> tuple[str, ...]:
     offers = market.offers
     parts = [
         "Line: Pareto frontier; filled: on it; hollow: another has as many IOPS for no more money",
@@ -89,8 +95,6 @@ def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
     if asked := [offer for offer in offers if offer.asked]:
         rates = ", ".join(dict.fromkeys(offer.asked for offer in asked))
         parts.append(f"Not on the line: {len(asked)} as asked ({rates})")
-    if left_out:
-        parts.append(f"Not shown, because cost or rate is unknown: {left_out}")
     return (*parts, *(note[:1].upper() + note[1:].rstrip(".") for note in market.notes))
 
 

@@ -111,12 +111,7 @@ def market(
     keep_unsteady: bool = False,
     notes: Sequence[str] = (),
 ) -> Market:
-    """Return the offers that runs were measured on, ranked within each workload.
-
-    Args:
-        summary: of the runs, with the options of fio.
-        by: columns or labels that make an offer; empty for flavor and volume type.
-    """
+    """Return the offers that runs were measured on, ranked within each workload."""
     if rows.empty:
         raise InputError("no measured run finished", hint="run the campaign first")
     known = [name for name in ("flavor", "volume_type") if rows[name].notna().any()]

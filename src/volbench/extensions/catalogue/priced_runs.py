@@ -25,6 +25,9 @@ from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.units import format_capacity, format_rate, parse_size
 
+# Rate over the declared limit that a provider may allow; more is not paid for.
+# Noticed by: test_price_performance.py::test_volumes_are_paid_by_size_and_by_what_is_provisioned
+_MAX_PAID = 1.05
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
 
@@ -126,6 +129,12 @@ def priced_runs(
     priced["cost_per_1000_iops"] = monthly / priced["iops"] * PER_IOPS
     priced["cost_per_100_mb_per_s"] = monthly / priced["bw_bytes_per_s"] * PER_BYTES_PER_S
     priced["cost_per_gib"] = monthly / (priced["size_bytes"] / GIB)
+    limits = [billing[str(run)].limits.iops or math.inf for run in rows["run"]]
+    if free := int((rows["iops"] > pd.Series(limits, rows.index) * _MAX_PAID).sum()):
+        bill.note(
+            f"{free} of {len(rows)} runs were faster than the declared IOPS: what a cache or burst"
+            " adds is not paid for, but counted"
+        )
     labels = [name for name in summary.columns if name.startswith(LABEL_PREFIX)]
     values = summary.drop_duplicates("run").set_index("run")[labels]
     return priced.join(values, on="run"), tuple(bill.notes)
@@ -144,10 +153,10 @@ class _Bill:
         is_fixed = bool(known) and not billing.is_folder
         size_bytes = known if is_fixed else asked or known
         if asked and known and is_fixed:
-            self._note(f"--size is not used for a volume of known size: {format_capacity(known)}")
+            self.note(f"--size is not used for a volume of known size: {format_capacity(known)}")
         elif asked:
             which = "folders" if billing.is_folder else "volumes of unknown size"
-            self._note(f"{which} are counted as {format_capacity(asked)}")
+            self.note(f"{which} are counted as {format_capacity(asked)}")
         machine, machine_cost = self._flavor(billing)
         volume, volume_cost = self._volume(billing, size_bytes)
         prices = [price for price in (machine, volume) if price is not None]
@@ -171,7 +180,7 @@ class _Bill:
         self, billing: Billing, size_bytes: int | None
     ) -> tuple[Price | None, float | None]:
         if not self._prices.volume_types:
-            self._note("the price list has no volumes: only machines are counted")
+            self.note("the price list has no volumes: only machines are counted")
             return None, None
         price = self._find(billing.volume_type, self._prices.volume_types, "volume type")
         if price is None:
@@ -179,7 +188,7 @@ class _Bill:
         iops, bytes_per_s = billing.limits.iops, billing.limits.bandwidth_bytes_per_s
         limits = "declare it in limits"
         unknown = [
-            f"{price.name} has no cost: it is priced by {what}, which is unknown: {remedy}"
+            f"no cost of {price.name}: it is priced by {what}, which is unknown: {remedy}"
             for what, per_unit, amount, remedy in (
                 ("size", price.per_gib_month, size_bytes, "set --size"),
                 ("provisioned IOPS", price.iops, iops, limits),
@@ -191,7 +200,7 @@ class _Bill:
             self.notes |= dict.fromkeys(unknown)
             return price, math.nan
         if billing.limits.machine_limits and (price.iops or price.bandwidth):
-            self._note(f"{price.name}: provisioned amounts count only up to the machine's limits")
+            self.note(f"amounts of {price.name} count only up to the limits of the machine")
         kind = self._types.get(billing.limits.name or price.name)
         self.notes |= dict.fromkeys(_unpriced(price, billing.limits, kind))
         return price, price.month(size_bytes or 0.0, iops or 0.0, bytes_per_s or 0.0)
@@ -199,10 +208,10 @@ class _Bill:
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
         if name not in prices:
             absent = f"the price list has no {what} {name}"
-            self._note(absent if name else f"some runs have no {what} label")
+            self.note(absent if name else f"some runs have no {what} label")
         return prices.get(name)
 
-    def _note(self, sentence: str) -> None:
+    def note(self, sentence: str) -> None:
         self.notes[sentence] = None
 
 
@@ -216,7 +225,7 @@ def _unpriced(price: Price, limits: Limits, kind: VolumeType | None) -> Iterator
     ):
         is_bought = amount > (provision.included or 0.0) if provision else kind is None
         if price.per_gib_month and amount and meter is None and is_bought:
-            yield f"{price.name}: {text} have no price in the list and cost nothing here"
+            yield f"no price in the list, so no cost here: {text} of {price.name}"
 
 
 def price_of(
@@ -277,6 +286,12 @@ def priced_market(
     rows, notes = priced_runs(
         performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
     )
+    if notes and rows["monthly"].isna().all():
+        raise InputError(
+            f"no run has a price: {'; '.join(notes)}",
+            hint="name what was measured as the price list does and measure again: in the inventory"
+            " `labels: {flavor: NAME, volume_type: NAME}`, or in the profile `limits: NAME`",
+        )
     return market(
         rows,
         currency=prices.currency,
