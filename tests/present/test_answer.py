@@ -64,6 +64,13 @@ def test_repeats_that_overlap_are_no_gain() -> None:
     """A gain of 1 % between repeats that differ by 4 % is none."""
     _, line, *_ = answered(*sweep_of(lambda volume, _: 1010 if volume == "b" else 1000, "a", "b"))
     assert line == "b and a do not differ clearly (1.01 times)."
+    rounds = {"a": (10, 20, 30), "b": (11, 22, 90)}  # compared as `volbench compare` does: in pairs
+    paired = [
+        row(iops=1e3 * rate, volume=volume, repeat=block, block=block, campaign="c")
+        for volume, of_volume in rounds.items()
+        for block, rate in enumerate(of_volume, start=1)
+    ]
+    assert answered(*paired)[1] == "b and a do not differ clearly (1.41 times)."
     rates = {1: 1500, 4: 700, 16: 1500, 64: 1000}
     _, line, *_ = answered(*sweep_of(lambda volume, n: rates[n] if volume == "a" else 1000, *"ab"))
     assert line.startswith("a is 1.50 times as fast as b at 2 of 4 settings, 0.70 times as fast at")

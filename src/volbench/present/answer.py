@@ -15,6 +15,7 @@ from statistics import median
 from typing import Protocol
 
 from volbench.analyse.compare.rate_search import searches_in
+from volbench.analyse.compare.repeat_statistics import contrast, shortage
 from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
 from volbench.analyse.frames.run_options import WITHIN, members_of
 from volbench.analyse.frames.workload_words import factor_name, shared_limit
@@ -350,13 +351,14 @@ def _gains(
 
 
 def gain_of(first: CellResult, other: CellResult) -> Gain:
-    """Return the ratio of the medians of two results.
+    """Return the ratio of two results, as `volbench compare` estimates it.
 
     It is clear where the ranges of the repeats are apart, and either their gap exceeds the wider
     range, as it does for three repeats of equal volumes once in 135 times, or there are so many
     that equal volumes are merely apart once in a hundred times (five repeats each).
     """
-    ratio = first.rate / other.rate
+    groups = other.group, first.group
+    ratio = first.rate / other.rate if shortage(*groups) else contrast(*groups).estimate
     low, high = sorted((first, other), key=lambda result: result.rate)
     is_repeated = len(low.rates) > 1 and len(high.rates) > 1
     if is_repeated:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.frames.design import MIN_REPEAT_RATIO, Cell, Design, Row, asked_rate
 from volbench.present.formatting import latency, number, text
 from volbench.units import format_count, format_latency, format_rate
@@ -38,6 +39,16 @@ class CellResult:
     def rate(self) -> float:
         """Median of the rates."""
         return median(self.rates) if self.rates else math.nan
+
+    @property
+    def group(self) -> Group:
+        """The rates with their volumes and blocks, for a comparison."""
+        column = "bw_bytes_per_s" if math.isnan(self.iops) else "iops"
+        rows = [row for row in self.rows if not math.isnan(number(row, column))]
+        blocks = [(row.get("campaign"), row["block"]) if row.get("block") else None for row in rows]
+        volumes = [(row.get("host"), row.get("volume")) for row in rows]
+        starts = [text(row, "started_utc") for row in rows]
+        return Group(self.rates, volumes, blocks=blocks, starts=starts)
 
     @property
     def asked(self) -> str:

@@ -466,7 +466,8 @@ def _of_many(of_candidate: Mapping[str, Sequence[Compared]], against: str) -> st
         sides[" and ".join(sorted(found)) or "without a clear difference"] += 1
         middle[name] = median(row.ratio for row in rows)
     ends = sorted(middle, key=middle.__getitem__)[:: len(middle) - 1]
-    words = " to ".join(f"{change_text(middle[name])} ({name})" for name in ends)
+    widest = max(middle.values())
+    words = " to ".join(f"{change_text(middle[name], widest)} ({name})" for name in ends)
     counts = ", ".join(f"{count} {side}" for side, count in sides.most_common())
     return f"{len(middle)} candidates against {against}: {counts}. Medians: {words}."
 
@@ -487,8 +488,11 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
         of_kind = [row for row in rows if row.kind == kind and row.verdict is not Verdict.ASKED]
         verdicts = {row.verdict for row in of_kind}
         if verdicts <= {Verdict.SAME, Verdict.NOT_SHOWN, Verdict.INCONCLUSIVE}:
-            sameness, named = _sameness(of_kind)
-            same.setdefault(sameness, []).append(named)
+            noisy = [row for row in of_kind if row.verdict is Verdict.INCONCLUSIVE]
+            for part in filter(None, ([row for row in of_kind if row not in noisy], noisy)):
+                sameness, named = _sameness(part)
+                share = f"{len(part)} of {len(of_kind)} " if len(part) < len(of_kind) else ""
+                same.setdefault(sameness, []).append(f"{share}{named}")
         elif len(of_kind) == 1:
             yield _clause_of_one(of_kind[0])
         else:
@@ -506,13 +510,13 @@ def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
         return f"same within {percent(rows[0].tolerance or 0)} %", rows[0].kind
     widest = max((row for row in rows if row.interval), key=_width)
     of_many = f", the widest of {len(rows)} workloads" if len(rows) > 1 else ""
-    noisy = sum(row.verdict is Verdict.INCONCLUSIVE for row in rows)
-    size = _common_size(rows) if noisy or _width(widest) > _WIDE else ""
+    verdict = max((row.verdict for row in rows), key=[*Verdict].index)
+    is_open = verdict is Verdict.INCONCLUSIVE or _width(widest) > _WIDE
+    size = _common_size(rows, widest) if is_open else ""
     decides = "; more repeats of both in one campaign would decide" if size else ""
-    left_open = f"; {noisy} inconclusive" if 0 < noisy < len(rows) else ""
     return (
-        f"{size}{(Verdict.INCONCLUSIVE if noisy == len(rows) else Verdict.NOT_SHOWN).value}",
-        f"{rows[0].kind} ({_interval_words(widest)}{of_many}{left_open}{decides})",
+        f"{size}{verdict.value}",
+        f"{rows[0].kind} ({_interval_words(widest)}{of_many}{decides})",
     )
 
 
@@ -524,11 +528,13 @@ def _interval_words(row: Compared) -> str:
     return f"{_level(row)} {_ends(low, high)}"
 
 
-def _common_size(rows: Sequence[Compared]) -> str:
+def _common_size(rows: Sequence[Compared], widest: Compared) -> str:
     """Return how much faster, or slower, all workloads of a kind were; empty if not alike."""
     ratios = [row.ratio for row in rows]
     is_alike = min(ratios) > 1 or max(ratios) < 1  # never true for NaN
-    return f"looks {_range_words(ratios, rows[0].measure)}, but " if is_alike else ""
+    top = widest.interval.high if widest.interval else 0.0
+    top = 0.0 if top > _MAX_END else top  # beyond, the interval is not in numbers
+    return f"looks {_range_words(ratios, rows[0].measure, top)}, but " if is_alike else ""
 
 
 def _width(row: Compared) -> float:
@@ -542,14 +548,14 @@ def _level(row: Compared) -> str:
 
 def _ends(low: float, high: float) -> str:
     """Return the ends of an interval of ratios, such as ``-12 to +30 %``."""
-    low_text, high_text = _end_text(low), _end_text(high)
+    low_text, high_text = _end_text(low, high), _end_text(high)
     if low_text.endswith(" %") and high_text.endswith(" %"):
         low_text = low_text.removesuffix(" %")
     return f"{low_text} to {high_text}"
 
 
-def _end_text(ratio: float) -> str:
-    return change_text(ratio) if ratio <= _MAX_TIMES else f"more than {_MAX_TIMES:g}x"
+def _end_text(ratio: float, widest: float = 0.0) -> str:
+    return change_text(ratio, widest) if ratio <= _MAX_TIMES else f"more than {_MAX_TIMES:g}x"
 
 
 def _clause_of_one(row: Compared) -> str:
@@ -560,7 +566,7 @@ def _clause_of_one(row: Compared) -> str:
     ends = f"{percent(low)} to {percent(high)} %"
     if interval.high >= 2:
         ends = _ends(interval.low, interval.high)
-    size = change_text(interval.estimate).lstrip("+-")
+    size = change_text(interval.estimate, interval.high).lstrip("+-")
     return f"{size} {row.verdict.value} for {row.kind} ({_level(row)} {ends})"
 
 
@@ -585,17 +591,22 @@ def _clause_of_several(rows: Sequence[Compared]) -> str:
 
 def _range_text(rows: Sequence[Compared]) -> str:
     ratios = sorted(row.ratio for row in rows)
-    low, high = _end_text(ratios[0]), _end_text(ratios[-1])
+    low, high = _end_text(ratios[0], ratios[-1]), _end_text(ratios[-1])
     return low if low == high else f"{low} to {high}"
 
 
-def _range_words(ratios: Sequence[float], measure: Measure) -> str:
-    """Return the range of ratios: ``5 % to 2.7x slower``, or ``3 % slower to 4 % faster``."""
+def _range_words(ratios: Sequence[float], measure: Measure, widest: float = 0.0) -> str:
+    """Return the range of ratios: ``1.05x to 2.7x slower``, or ``3 % slower to 4 % faster``."""
+    widest = max(*ratios, widest)
+    if change_text(widest).endswith("x") and min(ratios) <= 1:  # 0.9x is no size of a loss
+        ends_text = (_end_text(end, widest) for end in (min(ratios), max(ratios)))
+        return f"{' to '.join(dict.fromkeys(ends_text))} the base"
     ends = sorted({min(ratios), max(ratios)}, key=lambda ratio: abs(math.log(ratio)))
     if min(ratios) < 1 < max(ratios):  # the worse end first
         ends.sort(reverse=not measure.more_is_better)
     low, high = (
-        f"{'more than ' if end > _MAX_TIMES else ''}{change_words(min(end, _MAX_TIMES), measure)}"
+        f"{'more than ' if end > _MAX_TIMES else ''}"
+        f"{change_words(min(end, _MAX_TIMES), measure, widest)}"
         for end in (ends[0], ends[-1])
     )
     word = high.rpartition(" ")[2]

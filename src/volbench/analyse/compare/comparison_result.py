@@ -268,9 +268,12 @@ def signed_percent(share: float) -> str:
     return ("-" if share < 0 else "+") + percent(abs(share))
 
 
-def change_text(ratio: float) -> str:
-    """Return a ratio to the base for people: ``+18 %``, or ``35x`` from twice the base."""
-    return f"{signed_percent(ratio - 1)} %" if ratio < 2 else f"{ratio:.3g}x"
+def change_text(ratio: float, widest: float = 0.0) -> str:
+    """Return a ratio to the base for people: ``+18 %``, or ``35x`` from twice the base.
+
+    Ratios of one sentence have one unit, that of the widest.
+    """
+    return f"{signed_percent(ratio - 1)} %" if max(ratio, widest) < 2 else f"{ratio:.3g}x"
 
 
 def untested_words(change: str, shortage: str) -> str:
@@ -279,9 +282,9 @@ def untested_words(change: str, shortage: str) -> str:
     return f"{f'looks {change}, ' if change else ''}{Verdict.TOO_FEW.value}: {shortage}"
 
 
-def change_words(ratio: float, measure: Measure) -> str:
+def change_words(ratio: float, measure: Measure, widest: float = 0.0) -> str:
     """Return a ratio to the base with its meaning: ``18 % faster``, ``35x slower`` or ``0 %``."""
-    size = change_text(ratio).lstrip("+-")
+    size = change_text(ratio, widest).lstrip("+-")
     word = Verdict.FASTER if (ratio > 1) == measure.more_is_better else Verdict.SLOWER
     return size if size == "0 %" else f"{size} {word.value}"
 

@@ -45,7 +45,7 @@ _VERDICTS = (
     Series(Verdict.SLOWER, "slower", "palette-1"),
     Series(Verdict.SAME, "same within the tolerance", "palette-2", "square"),
     Series(Verdict.NOT_SHOWN, Verdict.NOT_SHOWN.value, "muted", "circle"),
-    Series(Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE.value, "muted", "circle"),
+    Series(Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE.value, "muted", "cross"),
     Series(Verdict.TOO_FEW, Verdict.TOO_FEW.value, "muted", "diamond"),
 )
 # Markers of faster and slower point towards the estimate, so that greyscale prints show it
