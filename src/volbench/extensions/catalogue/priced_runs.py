@@ -28,6 +28,10 @@ from volbench.units import format_capacity, format_rate, parse_size
 # Rate over the declared limit that a provider may allow; more is not paid for.
 # Noticed by: test_price_performance.py::test_volumes_are_paid_by_size_and_by_what_is_provisioned
 _MAX_PAID = 1.05
+_UNPRICED = (
+    "nothing has a price: name it as the price list does and measure again, by `labels: {flavor:"
+    " NAME, volume_type: NAME}` in the inventory or `limits: NAME` in the profile"
+)
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
 
@@ -286,19 +290,13 @@ def priced_market(
     rows, notes = priced_runs(
         performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
     )
-    if notes and rows["monthly"].isna().all():
-        raise InputError(
-            f"no run has a price: {'; '.join(notes)}",
-            hint="name what was measured as the price list does and measure again: in the inventory"
-            " `labels: {flavor: NAME, volume_type: NAME}`, or in the profile `limits: NAME`",
-        )
     return market(
         rows,
         currency=prices.currency,
         summary=frames["summary"],
         by=by,
         keep_unsteady=keep_unsteady,
-        notes=[*notes, *invalid],
+        notes=[*notes, *invalid, *[_UNPRICED][: bool(rows["monthly"].isna().all())]],
     )
 
 
