@@ -39,6 +39,7 @@ _MAX_JOB_FILES = 200  # Of one fio process: far below the usual limit of open fi
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
 _DEFAULT_BLOCK = 4096
+_COPYING = ("btrfs", "zfs", "bcachefs", "nilfs2")  # Keep what is overwritten for a while
 _BLOCKS = ("bs", "bsrange", "bssplit")
 
 
@@ -73,8 +74,7 @@ def check_campaign(
 
 def _check_exports(host: ConnectedHost, runs: Sequence[Run]) -> None:
     """Check that the servers of NBD exports can be reached; fio reports it after a wait only."""
-    exports = [run.volume.target for run in runs if run.volume.kind is VolumeKind.NBD]
-    for uri in dict.fromkeys(exports):
+    for uri in dict.fromkeys(r.volume.target for r in runs if r.volume.kind is VolumeKind.NBD):
         if reason := host.executor.ask(reach_nbd, uri):
             raise InputError(
                 f"{uri} cannot be reached from {host.name}: {reason}",
@@ -97,10 +97,7 @@ def _check_file_size(run: Run, state: HostState) -> None:
 def _distinct(runs: Iterable[Run]) -> list[Run]:
     """Return one run of each group of runs that differ only in repeat and seed."""
     same = {"id": "", "repeat": 1, "seed": 0, "step": 0}
-    distinct: dict[str, Run] = {}
-    for run in runs:
-        distinct.setdefault(run.model_copy(update=same).model_dump_json(), run)
-    return list(distinct.values())
+    return list({run.model_copy(update=same).model_dump_json(): run for run in runs}.values())
 
 
 def _check_blocks(run: Run, state: HostState) -> None:
@@ -217,6 +214,7 @@ def check_rooms(runs: Sequence[Run], state: HostState) -> None:
     groups: dict[tuple[tuple[int, int], int], dict[str, Range]] = {}
     devices: dict[str, set[Range]] = {}
     targets: dict[tuple[int, int], str] = {}
+    copied = _copied(runs, state)
     for number, run in enumerate(runs):
         for part in filter(may_write, run.parts):
             target, options = part.volume.target, map(part.effective, part.sections)
@@ -238,7 +236,10 @@ def check_rooms(runs: Sequence[Run], state: HostState) -> None:
     beside: dict[tuple[int, int], int] = {}
     for (place, _), unlinked in groups.items():
         used = {**groups.get((place, -1), {}), **unlinked}
-        missing = {path: _missing_bytes(state.files[path], used[path]) for path in used}
+        missing = {
+            path: _missing_bytes(state.files[path], used[path], is_copied=path in copied)
+            for path in used
+        }
         target, size_bytes = targets[place], sum(end - start for start, end in used.values())
         written[target] = max(written.get(target, 0), size_bytes)
         seen = state.volumes[targets[place]]
@@ -266,12 +267,7 @@ def check_rooms(runs: Sequence[Run], state: HostState) -> None:
 def _check_below(
     written: Mapping[str, int], beside: Mapping[tuple[int, int], int], state: HostState
 ) -> None:
-    """Check the free space of each filesystem that holds sparse files below volumes.
-
-    Args:
-        written: bytes written to each target.
-        beside: bytes that other files take from each filesystem.
-    """
+    """Check the filesystems of sparse files below volumes, where other files take bytes too."""
     needed: dict[tuple[int, int], dict[str, int]] = {}
     free: dict[tuple[int, int], int] = {}
     for target, written_bytes in written.items():
@@ -281,6 +277,14 @@ def _check_below(
     for place, sizes in needed.items():
         needed_bytes = sum(sizes.values()) and sum(sizes.values()) + beside.get(place, 0)
         check_space(" and ".join(sizes), free_bytes=free[place], needed_bytes=needed_bytes)
+
+
+def _copied(runs: Sequence[Run], state: HostState) -> set[str]:
+    """Return the files whose overwritten blocks stay on their filesystem for a while."""
+    parts = (part for run in runs for part in run.parts if writes(part))
+    mounts = ((part, state.volumes[part.volume.target].mount) for part in parts)
+    copying = (part for part, mount in mounts if mount and mount.filesystem in _COPYING)
+    return {path for part in copying for path in _allocated(part, state)}
 
 
 def _allocated(run: Run, state: HostState) -> dict[str, Range]:
@@ -295,14 +299,15 @@ def _allocated(run: Run, state: HostState) -> dict[str, Range]:
     }
 
 
-def _missing_bytes(file: DescribedFile, used: Range) -> int:
-    """Return the bytes that a file lacks at most in a range, in whole blocks."""
+def _missing_bytes(file: DescribedFile, used: Range, *, is_copied: bool) -> int:
+    """Return the bytes that a file lacks at most in a range, in whole blocks, and for copies."""
     size_bytes, allocated_bytes = used[1], 0
     if file.stat is not None:
         size_bytes = max(size_bytes, file.stat.size_bytes)
         allocated_bytes = file.stat.allocated_bytes
     lacking_bytes = max(0, min(used[1] - used[0], size_bytes - allocated_bytes))
-    return -(-lacking_bytes // _DEFAULT_BLOCK) * _DEFAULT_BLOCK + file.copied_bytes
+    copied_bytes = file.copied_bytes + (used[1] - used[0] if is_copied else 0)
+    return -(-lacking_bytes // _DEFAULT_BLOCK) * _DEFAULT_BLOCK + copied_bytes
 
 
 def _is_missing(path: str, state: HostState) -> bool:
