@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import attach_loop
 from tests.held_fio import HeldFio
-from tests.waiting import Started
+from tests.waiting import Started, until
 from volbench.api.many_campaigns import open_campaign
 from volbench.plan.expansion.extents import RANDOM
 
@@ -63,6 +64,8 @@ def test_reading_needs_no_consent_and_never_writes(tmp_path: Path, volbench: Vol
     assert done.returncode == 0, done.stderr
     assert "write" not in done.stdout.partition("warm:")[2]
     assert file.read_bytes() == b"mine" * (MIB // 2)
+    part = volbench("warmup", "--on", file, "--mode", "read", "--output", "p", "--size", "1m")
+    assert f"warm: the first {MIB} of {2 * MIB} bytes of {file}." in part.stdout
     short = volbench("warmup", "--on", file, "--mode", "read", "--output", "s", "--size", "4m")
     assert short.returncode == 3, short.stderr
     assert "shorter than" in short.stderr
@@ -127,16 +130,6 @@ def test_a_missing_volume_is_not_created_by_a_warm_up(tmp_path: Path, volbench: 
         assert done.returncode == 2, done.stderr
         assert "is not an existing device, file" in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_partial_warm_up_is_not_reported_as_complete(tmp_path: Path, volbench: Volbench) -> None:
-    """Whoever warms less than the volume reads so in the proof; the rest stays as it was."""
-    file = hole(tmp_path / "f", 8 * MIB)
-    arguments = ("--mode", "write", "--size", "2m", "--allow-destroy", file, "--output", "c")
-    done = volbench("warmup", "--on", file, *arguments)
-    assert done.returncode == 0, done.stderr
-    assert f"warm: the first {2 * MIB} of {8 * MIB} bytes of {file}." in done.stdout
-    assert 2 * MIB <= file.stat().st_blocks * 512 < 8 * MIB
 
 
 @pytest.mark.root
@@ -205,7 +198,40 @@ def test_blocks_are_written_in_random_order(
     options = first.sections[0].options
     assert options.items() >= {**RANDOM, "bs": "4096"}.items()
     assert ("sprandom" in options, "has it from 3.41" in done.stderr) == (is_newer, not is_newer)
+    said = volbench("check", "c").stdout
+    assert ("writes in random order, 100%" in said, "by sprandom" in said) == (True, is_newer)
     assert "sprandom" not in rest.sections[0].options
     pages = (file.read_bytes()[at : at + 4096] for at in range(0, 1_000_000, 4096))
     assert all(map(any, pages))
-    assert ("writes in random order, by sprandom: 11" in done.stdout) == is_newer, done.stdout
+    assert ("writes in random order: 11" in done.stdout) == is_newer, done.stdout
+
+
+def test_used_blocks_of_an_export_are_read_once(tmp_path: Path, volbench: Volbench) -> None:
+    """In order, none of the holes, and none twice after an interruption; what is cold is named."""
+    file, log, socket = hole(tmp_path / "f", 700 * MIB), tmp_path / "log", tmp_path / "s"
+    with file.open("r+b") as content:
+        for at in (0, 200, 264, 328, 390, 699):
+            content.seek(at * MIB)
+            content.write(b"x" * MIB)
+    uri = f"nbd+unix:///?socket={socket}"
+    server = ["nbdkit", "-f", "-U", socket, "--filter=log", "file", file, f"logfile={log}"]
+    with Started([str(word) for word in server]) as serving:
+        until(socket.exists)
+        arguments = ["warmup", "--on", uri, "--mode", "read-written", "--output", "c"]
+        held = HeldFio(tmp_path, f"^offset={264 * MIB}$").environment
+        command, to = [*COMMAND, *arguments], subprocess.PIPE
+        with Started(command, cwd=tmp_path, env=held, stderr=to, text=True) as process:
+            assert process.stderr is not None
+            assert any("finished 002" in line for line in process.stderr)
+            process.kill()
+        done = volbench("resume", "c")
+        serving.terminate()
+    assert done.returncode == 0, done.stderr
+    assert "still cold: 507m that hold no data" in done.stdout
+    assert "used blocks as the NBD server reports" in done.stdout
+    entries = words_of(tmp_path / "c")
+    chosen = {line["run"]: line["options"] for line in entries if line["kind"] == "chosen"}
+    assert next(iter(chosen.values())) == {"iodepth": "4"}
+    assert [line["run"] for line in entries if line.get("state") == "finished"] == [*chosen]
+    reads = re.findall(r" Read id=\d+ offset=(0x[0-9a-f]+) count=0x100000", log.read_text())
+    assert {int(offset, 16) // MIB for offset in reads} == {0, *range(200, 391), 699}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from volbench.units import counted_noun
 if TYPE_CHECKING:
     from volbench.analyse.compare.expected_bounds import Verdict
     from volbench.ingest.run_files import Difference, Verification
+    from volbench.model.campaign.planned_run import Run
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
 
@@ -99,6 +101,10 @@ def check(
         _list_warnings(campaigns, rules, table_output, is_strict=strict)
 
 
+def _is_among(ids: Collection[str], run: Run) -> bool:
+    return run.id in ids
+
+
 def _list_warnings(
     campaigns: tuple[str | Path, ...],
     rules: tuple[str, ...],
@@ -107,8 +113,10 @@ def _list_warnings(
     is_strict: bool,
 ) -> None:
     from volbench.api.many_campaigns import open_campaigns, states_expectations
+    from volbench.engine.conditioning.volume_warmup import Outcomes, passes_of
     from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.findings_table import findings_table, findings_text
+    from volbench.store.layout import Layout
 
     wanted = _known_rules(rules)
     dataset = open_campaigns(*campaigns)
@@ -120,6 +128,13 @@ def _list_warnings(
         for row in campaign.rows("findings")
         if not wanted or row["rule"] in wanted
     ]
+    for campaign in opened:
+        done = {run for run, note in campaign.runs.items() if note.state is RunState.FINISHED}
+        outcomes = Outcomes(Layout(campaign.path))
+        passes = passes_of(outcomes, campaign.campaign, is_done=partial(_is_among, done))
+        for volume, words in dict.fromkeys((each.volume, each.condition) for each in passes):
+            if words:
+                table_output.note(f"conditioned: {volume}: {words}")
     finished = sum(
         note.state is RunState.FINISHED for campaign in opened for note in campaign.runs.values()
     )

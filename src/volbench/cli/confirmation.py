@@ -41,12 +41,17 @@ def confirm_length(prepared: Prepared, *, yes: bool) -> None:
 
 def print_notes(prepared: Prepared) -> None:
     """Print what is unusual about the volumes: they are memory, or files that do not exist yet."""
+    from volbench.model.campaign.host import LOCAL
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.present.terminal.campaign_text import memory_words
 
     volumes = prepared.archive.provenance.volumes
     if warning := memory_words(volumes):
         click.echo(warning, err=True)
+    extents = ((run.host, run.extent.note) for run in prepared.campaign.runs if run.extent)
+    for host, note in dict.fromkeys(extents):
+        if note:
+            click.echo(f"note: {'' if host == LOCAL else f'{host}: '}{note}", err=True)
     if any(not host.is_local for host in prepared.campaign.hosts):
         return
     for path in (facts.path for facts in volumes if facts.kind is VolumeKind.FILE):

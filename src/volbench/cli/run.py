@@ -26,6 +26,7 @@ from volbench.cli.options import (
     SETTINGS,
     Quantity,
     examples,
+    given_option,
     on_option,
     parse_several_targets,
     parse_targets,
@@ -295,28 +296,24 @@ def as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
 @on_option("Device, file or NBD URI.", is_required=True)
 @click.option(
     "--mode",
-    type=click.Choice(["write", "read", "write-read", "random"]),
+    type=click.Choice(["write", "read", "read-written", "write-read", "random"]),
     default="write-read",
     show_default=True,
-    help="Write all of it, read all of it (a volume restored from a snapshot), or both; or write "
-    "in random order (an SSD).",
+    help="Write all of it, read all of it or what is used (a volume restored from a snapshot), or "
+    "write and read; or write in random order (an SSD).",
 )
 @click.option(
     "--numjobs",
     "jobs",
     type=click.IntRange(1, 1024),
     metavar="N",
-    default=32,
-    show_default=True,
-    help="Jobs that share each extent.",
+    help="Jobs that share each extent [32; 1 for read-written and random].",
 )
 @click.option(
     "--iodepth",
     type=click.IntRange(1, 65536),
     metavar="N",
-    default=32,
-    show_default=True,
-    help="I/Os in flight for each job.",
+    help="I/Os in flight for each job [32]; the most of read-written [256].",
 )
 @click.option(
     "--bs", "bs_bytes", type=Quantity("SIZE", parse_size), help="Block size [1m, 4k for random]."
@@ -340,8 +337,8 @@ def as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
 def warmup(
     targets: tuple[str, ...],
     mode: str,
-    jobs: int,
-    iodepth: int,
+    jobs: int | None,
+    iodepth: int | None,
     bs_bytes: int | None,
     extents: int,
     *,
@@ -352,26 +349,18 @@ def warmup(
 ) -> None:
     """Touch every block of a volume exactly once, and verify it."""
     from volbench.engine.campaign.prepare import CampaignRequest
-    from volbench.engine.hosts.host_facts import options_on
     from volbench.model.campaign.planned_run import OnError
-    from volbench.model.profile.option_policy import unknown_option
     from volbench.model.profile.profile_model import Job, Phase, Profile
     from volbench.model.profile.profile_settings import Warming, WarmingMode
     from volbench.plan.expansion.expand import Terms
 
-    bs_bytes = bs_bytes or (4096 if mode == "random" else 1 << 20)
-    options = {"bs": str(bs_bytes), "iodepth": str(iodepth), "numjobs": str(jobs)}
-    options |= {"size": str(size_bytes)} if size_bytes is not None else {}
+    if mode in {"random", "read-written"} and (unused := given_option("jobs", "extents")):
+        raise InputError(f"--mode {mode} does not use {unused}", hint="leave it out")
+    given = {"bs": bs_bytes, "iodepth": iodepth, "numjobs": jobs, "size": size_bytes}
+    options = {name: str(value) for name, value in given.items() if value is not None}
     where, own_targets = where.on(targets)
     named, command = parse_targets(own_targets), recorded_command((), start.output)
     with where.connected() as hosts:
-        if mode == "random":
-            tables = (options_on(host.executor) for host in hosts)
-            if old := next((each for each in tables if "sprandom" not in each.options), None):
-                why = unknown_option(old, "sprandom")
-                words = "writes each block once, in random order"
-                click.echo(f"note: {words}: {why.message} ({why.hint})", err=True)
-            options |= {} if old else {"sprandom": "1"}
         warming = Warming(mode=WarmingMode(mode), extents=extents)
         job = Job(name="fill", phase=Phase.WARMUP, options=options, warming=warming)
         request = CampaignRequest(

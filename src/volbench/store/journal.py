@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 RESERVE_BYTES = 1 << 20
 _KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of fallocate(2)
 
-_RATE = re.compile(r"[0-9]{1,12}(,[0-9]{1,12})?")  # of reads and writes, as fio's rate_iops
+# Rates of reads and writes, or queue depth: a journal that was changed adds no other to a run
+_CHOSEN = {"rate_iops": re.compile(r"[0-9]{1,12}(,[0-9]{1,12})?"), "iodepth": re.compile("[0-9]+")}
 _MAC_START, _MAC_END = ', "mac": "', '"}'
 
 
@@ -299,9 +300,8 @@ def _apply_run_entry(history: History, kind: str, run: str, entry: Mapping[str, 
         case {"kind": "control", "path": str(path)}:
             history.controls[run] = path
         case {"kind": "chosen", "options": dict(options)}:
-            # Only a rate: a journal that somebody changed adds no other option to a run.
-            rate = str(options.get("rate_iops", ""))
-            history.chosen[run] = {"rate_iops": rate} if _RATE.fullmatch(rate) else {}
+            found = {name: str(options.get(name, "")) for name in _CHOSEN}
+            history.chosen[run] = {n: v for n, v in found.items() if _CHOSEN[n].fullmatch(v)}
 
 
 def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:

@@ -19,4 +19,4 @@ def test_a_pass_over_less_or_more_than_the_volume_is_not_verified(
         verification_text([failed])
     assert "99 of" not in verification_text([Pass("/dev/x", "f", "read", 9, 9, 1.0, (9.0,), 0)])
     more = Pass("/dev/x", "fill", "random", 100, 115, 1.0, (99.0,), 0)
-    assert "by sprandom: 115 of 100 bytes" in verification_text([more])
+    assert "writes in random order: 115 of 100 bytes" in verification_text([more])

@@ -22,6 +22,7 @@ from volbench.execute.agent.block_reads import flush, sample_blocks, sample_nbd
 from volbench.execute.agent.facts import survey
 from volbench.execute.agent.held_device import allocated_bytes
 from volbench.execute.agent.snapshot import Snapshot, within
+from volbench.execute.agent.used_blocks import used_blocks
 from volbench.execute.agent.volumes import (
     VolumeQuestion,
     describe_files,
@@ -198,6 +199,8 @@ def test_holes_of_an_export_are_those_that_its_server_reports(tmp_path: Path) ->
         unknown = sample_nbd(uri)
         assert (unknown.sampled, unknown.unmapped_share) == (0, None)
         assert "whether the blocks were ever written is unknown" in unknown.problem
+        used = used_blocks(uri, 9, 1)
+        assert (used.ranges, "no block status by nbdinfo" in used.note) == ([(0, 9)], True)
 
 
 def test_processes_are_known_by_their_start() -> None:

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.plan.loading import load
-from volbench.errors import ProfileError
+from volbench.errors import InputError, ProfileError
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Job, Phase
 from volbench.model.profile.profile_settings import Warming, WarmingMode
-from volbench.plan.expansion.extents import cut, touches, usual_count
+from volbench.plan.expansion.extents import Basis, cut, cut_used, touches, usual_count
 
 MIB = 1 << 20
 DEVICE = VolumeKind.DEVICE
@@ -39,13 +39,31 @@ def test_extents_are_neither_small_nor_many() -> None:
     assert sample.section.options["io_size"] == str(64 * MIB)
 
 
+@pytest.mark.parametrize("ranges", [[(0, 1)], [(0, MIB), (5 * MIB, 6 * MIB)], [(MIB, 1 << 40)]])
+@pytest.mark.parametrize("block", [512, MIB, 3 * MIB])
+def test_used_blocks_are_covered_once(ranges: list[tuple[int, int]], block: int) -> None:
+    """In order, as far as the volume reaches, by one job each; the first extents are small."""
+    pieces = [*cut_used(ranges, size_bytes=1 << 39, block_bytes=block)]
+    touched = [(each.offset_bytes, each.offset_bytes + each.size_bytes) for each in pieces]
+    inner = {end for _, end in touched} & {first for first, _ in touched}
+    places = [at for part in touched for at in part if at not in inner]
+    assert places == [at for first, end in ranges for at in (first, min(end, 1 << 39))]
+    assert {each.numjobs for each in pieces} == {1}
+    assert len(pieces) < 100
+    assert all(each.size_bytes <= 256 * MIB for each in pieces[:8])
+    job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ_WRITTEN))
+    with pytest.raises(InputError, match="the volume holds no data"):
+        list(touches(job, {}, size_bytes=MIB, kind=DEVICE, basis=Basis(MIB, [])))
+
+
 @pytest.mark.parametrize("mode", list(WarmingMode))
 def test_only_writing_modes_write(mode: WarmingMode) -> None:
     """Reading never plans a write, and never a check of what nobody wrote."""
     job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=mode))
     planned = list(touches(job, {}, size_bytes=5 * MIB, kind=VolumeKind.DEVICE))
     patterns = {touch.section.options["rw"] for touch in planned}
-    assert bool(patterns & {"write", "randwrite"}) == (mode is not WarmingMode.READ)
+    reads = {WarmingMode.READ, WarmingMode.READ_WRITTEN}
+    assert bool(patterns & {"write", "randwrite"}) == (mode not in reads)
     assert ("randread" in patterns) == ("write" in patterns)
 
 

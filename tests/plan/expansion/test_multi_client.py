@@ -17,6 +17,7 @@ from volbench.model.profile.profile_model import Phase, Start
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.estimate import CAMPAIGN_S, deadline_s, estimate
 from volbench.plan.expansion.expand import Terms, expand
+from volbench.plan.expansion.extents import Basis
 from volbench.plan.expansion.multi_client import Client, client_numbers, clients_of, expand_clients
 
 TERMS = Terms(name="c", seed=1)
@@ -332,7 +333,7 @@ def test_hosts_with_more_to_warm_have_more_steps() -> None:
     text = "name: x\nphases: {warmup: {w: {warming: read}}}\njobs: {a: {rw: read}}\n"
     sizes = (256 * MIB, 512 * MIB)
     clients = [
-        Client(host, 0, device(size), {"data": size})
+        Client(host, 0, device(size), {"data": Basis(size)})
         for host, size in zip((VM1, VM2), sizes, strict=True)
     ]
     runs = planned(text, *clients).runs

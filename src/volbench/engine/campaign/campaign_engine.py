@@ -318,8 +318,10 @@ def _conclude(context: CampaignContext) -> None:
     root = context.layout.root
     if context.stop.requested and end.left:  # what prepares a new file is done again
         runs = [run.id in end.finished for run in campaign.runs if run.phase is Phase.MEASURED]
+        noun = "measured run" if runs else "run"
+        runs = runs or [run.id in end.finished for run in campaign.runs]
         raise StoppedError(
-            f"stopped: {sum(runs)} of {counted_noun(len(runs), 'measured run')} finished and kept",
+            f"stopped: {sum(runs)} of {counted_noun(len(runs), noun)} finished and kept",
             hint=f"continue with: volbench resume {quoted(root)}",
         )
     check_finished(end, root, campaign)

@@ -11,6 +11,7 @@ from threading import Event as Flag
 from threading import Lock, RLock, Thread
 from typing import TYPE_CHECKING, Protocol
 
+from volbench.engine.conditioning.used_reads import next_depth
 from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.barrier import READY_TIMEOUT_S
@@ -85,7 +86,12 @@ class CampaignContext:
         """Return a run with the options that judges choose when it begins."""
         for judge in self.judges:
             run = judge.chosen(run)
-        return run
+        if run.extent is None or run.extent.direction != "used":
+            return run
+        if not self.states.chosen.get(run.id):
+            depth = next_depth(self.outcomes, self.campaign, run, self.states.chosen)
+            self.states.choose(run, {"iodepth": str(depth)})
+        return run.with_options(self.states.chosen[run.id])
 
 
 class _Client(Protocol):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from volbench import __version__
 from volbench.engine.campaign.replayed_logs import with_planned_logs
-from volbench.engine.conditioning.volume_warmup import sizes_of
+from volbench.engine.conditioning.volume_warmup import bases_of
 from volbench.engine.guard.preflight import check_campaign
 from volbench.engine.guard.run_guard import OPTION_CONSENT
 from volbench.engine.guard.volume_targets import examine_targets, is_nbd_uri
@@ -35,6 +35,7 @@ from volbench.model.profile.secret_values import (
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.plan.expansion.estimate import Estimate, estimate
 from volbench.plan.expansion.expand import Terms
+from volbench.plan.expansion.extents import Basis
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.plan.profile.limit_sources import label_limits
 from volbench.plan.profile.load_profile import dump_profile
@@ -124,7 +125,7 @@ class _ProbedHost:
     facts: HostFacts
     volumes: Mapping[str, Volume]
     volume_facts: tuple[VolumeFacts, ...]
-    sizes_bytes: Mapping[str, int]
+    bases: Mapping[str, Basis]
 
 
 _Results = Sequence[_ProbedHost | VolbenchError]
@@ -147,7 +148,7 @@ def prepare(
     probed = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}
     planned = clients_of(
         [
-            Client(result.host.host, 0, result.volumes, result.sizes_bytes)
+            Client(result.host.host, 0, result.volumes, result.bases)
             if isinstance(result, _ProbedHost)
             else Client(host.host, 0, {})
             for host, result in zip(hosts, results, strict=True)
@@ -273,7 +274,7 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
         facts=probe_host(executor, survey=survey).model_copy(update=known),
         volumes=volumes,
         volume_facts=tuple(facts for _, facts in examined.values()),
-        sizes_bytes=sizes_of(executor, request.profiles, volumes),
+        bases=bases_of(executor, request.profiles, volumes),
     )
 
 

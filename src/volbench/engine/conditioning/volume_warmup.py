@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from volbench.engine.hosts.described_volumes import describe_files
+from volbench.engine.hosts.host_facts import options_on
 from volbench.errors import CampaignError, InputError, RefusedError
 from volbench.execute.agent.block_reads import nbd_size
+from volbench.execute.agent.used_blocks import used_blocks
 from volbench.execute.agent.volumes import DescribedFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import writes
 from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, Volume, VolumeKind
+from volbench.model.profile.option_policy import unknown_option
 from volbench.model.profile.profile_model import Profile
+from volbench.model.profile.profile_settings import WarmingMode
+from volbench.plan.expansion.extents import MIN_EXTENT_BYTES, Basis
 from volbench.store.layout import Layout
 from volbench.units import format_duration, format_rate, format_size
 
 IsDone = Callable[[Run], bool]
+_NAMES = {
+    "sample": "random read-back, verified",
+    "random": "writes in random order",
+    "used": "reads of used blocks",
+}
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,11 @@ class Moved:
 
     bytes: int  # as fio counted them
     seconds: float  # runtime of its slowest job
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Its rate."""
+        return self.bytes / max(self.seconds, 1e-3)
 
 
 class Outcomes:
@@ -75,6 +91,8 @@ class Pass:
     seconds: float  # runtime in fio, without pauses between extents
     rates_bytes_per_s: tuple[float, ...]  # of each extent
     unfinished: int  # number of extents that are not done
+    unread_bytes: int = 0  # of a warm-up of used blocks: the others
+    note: str = ""  # of its extents
 
     @property
     def is_verified(self) -> bool:
@@ -86,20 +104,32 @@ class Pass:
         return self.direction == "random" and self.moved_bytes > self.size_bytes
 
     @property
+    def condition(self) -> str:
+        """How it conditioned the volume; empty if it did not."""
+        if self.direction == "sample" or not self.rates_bytes_per_s:
+            return ""
+        share = min(1.0, self.moved_bytes / (self.size_bytes + self.unread_bytes))
+        return f"{_NAMES.get(self.direction, self.direction)}, {share:.0%}; {self.note}".strip("; ")
+
+    @property
     def words(self) -> str:
         """The pass in one sentence."""
-        names = {"sample": "random read-back, verified", "random": "writes in random order"}
-        name = names.get(self.direction, self.direction) + ", by sprandom" * self._has_more
+        name = _NAMES.get(self.direction, self.direction)
         if not self.rates_bytes_per_s:
             return f"{self.job}: no {name} yet"
         mean = self.moved_bytes / max(self.seconds, 1e-3)
+        unread = f"; {self.note}" if self.note else ""
+        if self.unread_bytes:
+            left = format_duration(math.ceil(self.unread_bytes / mean))
+            unread += f"; still cold: {format_size(self.unread_bytes)} that hold no data; reading "
+            unread += f"them now takes about {left}: volbench warmup --mode read"
         long = self.seconds >= 60
         took = format_duration(round(self.seconds)) if long else f"{self.seconds:.1f} s"
         return (
             f"{name}: {self.moved_bytes} of {self.size_bytes} bytes in "
             f"{took}, {format_rate(mean)} on average, extents "
             f"from {format_rate(min(self.rates_bytes_per_s))} to "
-            f"{format_rate(max(self.rates_bytes_per_s))}"
+            f"{format_rate(max(self.rates_bytes_per_s))}{unread}"
         )
 
 
@@ -112,15 +142,18 @@ def passes_of(outcomes: Outcomes, campaign: Campaign, *, is_done: IsDone) -> tup
 def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
     done = [outcomes.of(run) for run in runs if is_done(run)]
     extents = [run.extent for run in runs if run.extent]
+    size_bytes = sum(extent.size_bytes for extent in extents)
     return Pass(
         volume=_extent_words(runs[0], extents[0]),
         job=runs[0].job,
         direction=extents[0].direction,
-        size_bytes=sum(extent.size_bytes for extent in extents),
+        size_bytes=size_bytes,
         moved_bytes=sum(moved.bytes for moved in done),
         seconds=sum(moved.seconds for moved in done),
-        rates_bytes_per_s=tuple(moved.bytes / max(moved.seconds, 1e-3) for moved in done),
+        rates_bytes_per_s=tuple(moved.bytes_per_s for moved in done),
         unfinished=len(runs) - len(done),
+        unread_bytes=extents[0].volume_bytes - size_bytes if extents[0].direction == "used" else 0,
+        note=extents[0].note,
     )
 
 
@@ -160,31 +193,47 @@ def progress_words(
     if not current.moved_bytes or current.direction == "sample":
         return ""
     rate = current.moved_bytes / max(current.seconds, 1e-3)
-    left_s = (current.size_bytes - current.moved_bytes) / rate
+    left_bytes = max(0, current.size_bytes - current.moved_bytes)
+    name = _NAMES.get(current.direction, current.direction)
     return (
-        f"{current.direction} {current.moved_bytes / current.size_bytes:.0%} of {current.volume}, "
-        f"{format_rate(rate)}, about {format_duration(round(left_s))} left"
+        f"{name} {current.moved_bytes / current.size_bytes:.0%} of {current.volume}, "
+        f"{format_rate(rate)}, {format_size(left_bytes)} left, "
+        f"about {format_duration(round(left_bytes / rate))}"
     )
 
 
-def sizes_of(
+def bases_of(
     executor: Executor, profiles: Sequence[Profile], volumes: Mapping[str, Volume]
-) -> dict[str, int]:
-    """Return the sizes of the volumes that jobs warm up, by role, if they can be detected."""
-    sizes = {}
+) -> dict[str, Basis]:
+    """Return what is known of the volumes that jobs warm up, by role."""
+    bases = {}
     for job in (job for profile in profiles for job in profile.jobs if job.warming):
-        if job.role not in volumes:
+        if job.warming is None or job.role not in volumes:
             continue
         volume = volumes[job.role]
         size_bytes = _size_of(executor, volume)
-        if size_bytes:
-            sizes[job.role] = size_bytes
-        elif not job.options.get("size"):
+        if not size_bytes and not job.options.get("size"):
             raise InputError(
                 f"job {job.name}: the size of {volume.target} cannot be detected",
                 hint="give it: --size 10g, or size: 10g in the job",
             )
-    return sizes
+        bases[job.role] = _basis(executor, job.warming.mode, volume.target, size_bytes)
+    return bases
+
+
+def _basis(executor: Executor, mode: WarmingMode, target: str, size_bytes: int) -> Basis:
+    if mode is WarmingMode.RANDOM:
+        table = options_on(executor)
+        if "sprandom" in table.options:
+            return Basis(size_bytes, note="by sprandom", has_sprandom=True)
+        why = unknown_option(table, "sprandom")
+        words = f"each block is written once, in random order: {why.message} ({why.hint})"
+        return Basis(size_bytes, note=words)
+    if mode is not WarmingMode.READ_WRITTEN or not size_bytes:
+        return Basis(size_bytes)
+    # 4,096 ranges at most, each of which costs a start of fio
+    used = executor.ask(used_blocks, target, size_bytes, max(MIN_EXTENT_BYTES, size_bytes >> 12))
+    return Basis(size_bytes, used.ranges, used.note)
 
 
 def _size_of(executor: Executor, volume: Volume) -> int:

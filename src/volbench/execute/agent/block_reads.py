@@ -97,7 +97,7 @@ def sample_nbd(uri: str, snapshot: "Snapshot | None" = None) -> SampledBlocks:
     """
     snapshot = snapshot or Snapshot()
     nbdinfo = snapshot.which("nbdinfo")
-    share = _unmapped_share(snapshot, nbdinfo, uri) if nbdinfo else None
+    share = _unmapped_share(snapshot, uri)
     if share:
         return SampledBlocks(unmapped_share=share, reported_by="the NBD server")
     reason = "the server reports no holes" if nbdinfo else "nbdinfo of libnbd is not installed"
@@ -113,15 +113,21 @@ def nbd_size(uri: str, snapshot: "Snapshot | None" = None) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _unmapped_share(snapshot: Snapshot, nbdinfo: str, uri: str) -> "float | None":
-    holes = whole = 0
-    done = snapshot.run([nbdinfo, "--map", "--totals", uri], _NBD_S)
-    for line in done.stdout.splitlines():
-        fields = line.split()
-        if len(fields) > 2 and fields[0].isdigit():
-            whole += int(fields[0])
-            holes += int(fields[0]) * (int(fields[2]) & 1) if fields[2].isdigit() else 0
-    return holes / whole if whole else None
+def export_map(
+    snapshot: Snapshot, uri: str, limit_s: float = _NBD_S
+) -> "list[tuple[int, int, bool]]":
+    """Return offset, length and whether it is a hole of each extent of an export; [] if unknown."""
+    nbdinfo = snapshot.which("nbdinfo")
+    text = snapshot.run([nbdinfo, "--map", uri], limit_s).stdout if nbdinfo else ""
+    rows = (line.split()[:3] for line in text.splitlines())
+    known = (list(map(int, row)) for row in rows if len(row) > 2 and "".join(row).isdigit())
+    return [(offset, length, bool(kind & 1)) for offset, length, kind in known]
+
+
+def _unmapped_share(snapshot: Snapshot, uri: str) -> "float | None":
+    extents = export_map(snapshot, uri)
+    whole = sum(length for _, length, _ in extents)
+    return sum(length * hole for _, length, hole in extents) / whole if whole else None
 
 
 def _sampled_offsets(first: int, end: int, until_s: float) -> "Iterator[int]":
@@ -172,21 +178,28 @@ def _open_direct(path: str) -> int:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _data_bytes(descriptor: int, first: int, end: int, until_s: float) -> "int | None":
-    """Return the bytes of a range that have data; None if that takes too long."""
-    data_bytes, at = 0, first
-    for _ in range(_MAX_EXTENTS):
+def holes(descriptor: int, first: int, end: int) -> "Iterator[tuple[int, int]]":
+    """Yield the holes of a range of a file."""
+    at = first
+    while at < end:
         try:
             begin = os.lseek(descriptor, at, os.SEEK_DATA)
         except OSError as error:
-            return data_bytes if error.errno == errno.ENXIO else None
-        at = os.lseek(descriptor, begin, os.SEEK_HOLE)
-        data_bytes += max(0, min(at, end) - max(begin, first))
-        if at >= end:
-            return data_bytes
-        if monotonic() > until_s:
+            if error.errno != errno.ENXIO:
+                raise
+            begin = end
+        yield at, min(begin, end)
+        at = os.lseek(descriptor, begin, os.SEEK_HOLE) if begin < end else end
+
+
+def _data_bytes(descriptor: int, first: int, end: int, until_s: float) -> "int | None":
+    """Return the bytes of a range that have data; None if that takes too long."""
+    data_bytes = end - first
+    for number, (begin, stop) in enumerate(holes(descriptor, first, end)):
+        data_bytes -= stop - begin
+        if number >= _MAX_EXTENTS or monotonic() > until_s:
             return None
-    return None
+    return data_bytes
 
 
 def flush(path: str, limit_s: float, snapshot: "Snapshot | None" = None) -> str:

@@ -17,6 +17,7 @@ from volbench.execute.agent import (
     processes,
     run_command,
     supervisor,
+    used_blocks,
     volumes,
     watch,
 )
@@ -61,6 +62,7 @@ _AS_ROOT = (
     held_device.edges_digest,
     process_io.sample_processes,
     processes.lifetime,
+    used_blocks.used_blocks,
     volumes.describe_files,
     volumes.describe_volumes,
     volumes.changed_files,
@@ -84,6 +86,7 @@ LIMITS_S = {
     "run": 15.0,
     "run_on_files": 15.0,
     "sample_disks": 30.0,  # for a sample beyond its interval, on a busy host
+    "used_blocks": used_blocks.REPORT_S + 60.0,
     "sample_processes": 90.0,  # with the longest interval of the agent
     "write_files": 600.0,
 }

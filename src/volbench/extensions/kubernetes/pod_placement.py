@@ -57,6 +57,7 @@ from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import root_seed
+from volbench.plan.expansion.extents import Basis
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.store.archive import Archive, Provenance, refuse_used
 
@@ -436,7 +437,8 @@ def _plan_without_pods(spec: ClusterSpec, request: CampaignRequest) -> Prepared:
         )
         for role, path in role_paths(spec).items()
     }
-    sizes = dict.fromkeys(volumes, quantity_bytes(spec.size)) if spec.size else {}
+    basis = Basis(quantity_bytes(spec.size)) if spec.size else None
+    bases = dict.fromkeys(volumes, basis) if basis else {}
     hosts = [
         Host(
             name=name,
@@ -446,7 +448,7 @@ def _plan_without_pods(spec: ClusterSpec, request: CampaignRequest) -> Prepared:
         )
         for name, pod in zip(host_names(spec), planned_pods(spec), strict=True)
     ]
-    clients = clients_of([Client(host, 0, volumes, sizes) for host in hosts], request.clients)
+    clients = clients_of([Client(host, 0, volumes, bases) for host in hosts], request.clients)
     campaign = expand_clients(request.profiles, clients, request.recorded_terms)
     provenance = Provenance(
         volbench_version=__version__, python_version=platform.python_version(), hosts=(), volumes=()

@@ -118,8 +118,9 @@ class Extent(Frozen):
     offset_bytes: Count  # start of the range
     size_bytes: Count  # bytes transferred
     volume_bytes: Count  # bytes that the complete warm-up covers
-    direction: str  # ``write``, ``read``, or ``sample`` for blocks read back at the end
+    direction: str  # ``write``, ``read``, ``used`` (reads), ``random`` or ``sample`` (read back)
     whole_bytes: Count = 0  # capacity of the volume; 0 when unknown
+    note: str = ""  # why it covers this, or is done in this way
 
 
 class ImportedJob(Frozen):

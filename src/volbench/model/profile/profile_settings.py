@@ -341,6 +341,7 @@ class WarmingMode(StrEnum):
 
     WRITE = "write"
     READ = "read"
+    READ_WRITTEN = "read-written"
     WRITE_READ = "write-read"
     RANDOM = "random"
 
@@ -351,7 +352,7 @@ class Warming(Document):
     shorthand: ClassVar[str] = "mode"
     always_dumped: ClassVar[tuple[str, ...]] = ("extents",)
 
-    mode: WarmingMode = Field(description="`random` writes in random order.")
+    mode: WarmingMode = Field(description="`read-written`: used blocks; `random`: writes.")
     extents: Integer = Field(
         default=0, ge=0, le=MAX_EXTENTS, description="About how many extents; 0: by size."
     )

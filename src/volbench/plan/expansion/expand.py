@@ -23,7 +23,7 @@ from volbench.model.campaign.planned_run import (
 from volbench.model.profile.option_policy import changing_option
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile
 from volbench.model.profile.profile_settings import MAX_TRIALS, MIN_REPEATS, Limits
-from volbench.plan.expansion.extents import Touch, touches
+from volbench.plan.expansion.extents import Basis, Touch, touches
 from volbench.plan.expansion.shared_file import layouts
 from volbench.plan.profile.limit_sources import known_limits, within_machine
 
@@ -123,8 +123,8 @@ class Terms:
     command: tuple[str, ...] = ()  # the command line, for the record
     policy: Policy = Policy.ALL  # number of hosts that must complete a run for its totals to count
     quorum: int = 0  # that number when the policy is ``quorum``
-    # sizes of the volumes that jobs warm, by role, where known
-    sizes_bytes: Mapping[str, int] = field(default_factory=dict)
+    # of the volumes that jobs warm, by role, where known
+    bases: Mapping[str, Basis] = field(default_factory=dict)
     # names of the clients of the campaign that this one repeats: a client of another name has the
     # seeds of one that does not take part again
     clients_before: tuple[str, ...] = ()
@@ -324,7 +324,8 @@ def _touches(
         raise InputError(
             f"job {job.name} warms one volume, not several", hint="warm each by itself"
         )
-    whole_bytes = terms.sizes_bytes.get(job.role, 0)
+    basis = terms.bases.get(job.role)
+    whole_bytes = basis.size_bytes if basis else 0
     size_bytes = int(job.options.get("size") or whole_bytes or EXAMPLE_BYTES)
     if size_bytes > whole_bytes > 0 and volume.kind is not VolumeKind.FILE:
         raise InputError(
@@ -332,9 +333,10 @@ def _touches(
             f"{whole_bytes}",
             hint="remove the size",
         )
+    parts = touches(job, profile.defaults, size_bytes=size_bytes, kind=volume.kind, basis=basis)
     return tuple(
         replace(touch, extent=touch.extent.model_copy(update={"whole_bytes": whole_bytes}))
-        for touch in touches(job, profile.defaults, size_bytes=size_bytes, kind=volume.kind)
+        for touch in parts
     )
 
 

@@ -7,10 +7,11 @@ extents: first the remaining whole blocks, then the partial block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from volbench.errors import InputError
+from volbench.model.campaign.planned_files import Range
 from volbench.model.campaign.planned_run import Extent, Section, VolumeKind
 from volbench.model.profile.profile_model import Job, Options
 from volbench.model.profile.profile_settings import MAX_EXTENTS, Warming, WarmingMode
@@ -40,6 +41,21 @@ DEFAULTS = {
 }
 # Each block once, without a map in memory; by one job, which knows all regions of a drive
 RANDOM = {"rw": "randwrite", "norandommap": "1", "random_generator": "lfsr"}
+# Small extents of used blocks, which try parallel reads: eight go beyond 64 reads. Noticed by:
+# tests/plan/expansion/test_extents.py::test_used_blocks_are_covered_once
+TRIALS, MAX_TRIAL_BYTES = 8, 256 << 20
+# In order, so that `iodepth`, the most parallel reads, is what runs in parallel
+USED = {"numjobs": "1", "iodepth": "256"}
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a host knows that decides how one of its volumes is warmed."""
+
+    size_bytes: int = 0  # of the volume; 0 where it is not known
+    ranges: Sequence[Range] | None = None  # that hold data, in order; None for all
+    note: str = ""  # what reports them, or why something else is done than was asked for
+    has_sprandom: bool = False  # whether fio has that option
 
 
 @dataclass(frozen=True)
@@ -78,6 +94,22 @@ def cut(size_bytes: int, *, block_bytes: int, numjobs: int, count: int = 0) -> t
     return tuple(pieces)
 
 
+def cut_used(ranges: Sequence[Range], *, size_bytes: int, block_bytes: int) -> Iterator[Piece]:
+    """Yield pieces of ranges below a size, in order; the first ones are small."""
+    within = [(first, min(end, size_bytes)) for first, end in ranges if first < size_bytes]
+    total, made = sum(end - first for first, end in within), 0
+    usual = max(MIN_EXTENT_BYTES, -(-total // usual_count(total)))
+    trial = max(MIN_EXTENT_BYTES, min(MAX_TRIAL_BYTES, total // 64))
+    for first, end in within:
+        at = first
+        while at < end:
+            size = (trial if made < TRIALS else usual) // block_bytes * block_bytes or block_bytes
+            length = min(size, end - at)
+            for piece in cut(length, block_bytes=block_bytes, numjobs=1, count=1):
+                yield replace(piece, offset_bytes=at + piece.offset_bytes)
+            at, made = at + length, made + (length >= MIN_EXTENT_BYTES)
+
+
 def usual_count(size_bytes: int) -> int:
     """Return the default number of extents of a volume."""
     return max(min(16, size_bytes // MIN_EXTENT_BYTES), size_bytes // EXTENT_BYTES, 1)
@@ -93,24 +125,36 @@ class Touch:
     section: Section  # with all options of the run
 
 
-def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -> Iterator[Touch]:
+def touches(
+    job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind, basis: Basis | None = None
+) -> Iterator[Touch]:
     """Yield the runs of a warm-up: the extents of each pass, then a sample read back.
 
     Args:
         defaults: defaults of its profile; only ioengine and direct apply.
+        basis: for modes that depend on the host; None where it is not known.
     """
     shared: Options = {n: defaults[n] for n in ("ioengine", "direct") if n in defaults}
-    merged: Options = {**DEFAULTS, **shared, **job.options}
-    options = {name: value for name, value in merged.items() if value is not None}
     warming = job.warming or Warming(mode=WarmingMode.READ)
+    is_used, is_random = (warming.mode is m for m in (WarmingMode.READ_WRITTEN, WarmingMode.RANDOM))
+    own = USED if is_used else {"bs": "4096"} if is_random else {}
+    merged: Options = {**DEFAULTS, **own, **shared, **job.options}
+    options = {name: value for name, value in merged.items() if value is not None}
     block = int(options["bs"])
     if size_bytes <= 0:
         raise InputError(
             f"job {job.name}: the volume has no size", hint="declare it with size: 10g"
         )
-    passes, is_random = warming.mode.split("-"), warming.mode is WarmingMode.RANDOM
-    numjobs, count = (1, 1) if is_random else (max(1, int(options["numjobs"])), warming.extents)
-    pieces = cut(size_bytes, block_bytes=block, numjobs=numjobs, count=count)
+    passes = ["read"] if is_used else warming.mode.split("-")
+    basis = basis or Basis()
+    if is_random and basis.has_sprandom:
+        options = {"sprandom": "1", **options}
+    pieces = _pieces(warming, options, basis, size_bytes=size_bytes)
+    if not pieces:
+        raise InputError(
+            f"job {job.name}: nothing to read, for the volume holds no data ({basis.note})",
+            hint="to read all of it: mode read",
+        )
     for rw in passes:
         for number, piece in enumerate(pieces, start=1):
             label = f"{job.name}-{rw}-{number:0{len(str(len(pieces)))}d}of{len(pieces)}"
@@ -127,11 +171,24 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
                 offset_bytes=piece.offset_bytes,
                 size_bytes=piece.size_bytes,
                 volume_bytes=size_bytes,
-                direction=rw,
+                direction="used" if is_used else rw,
+                note=basis.note,
             )
             yield Touch(label, job.name, extent, Section(name=job.name, options=of_extent))
     if "write" in passes and pieces[0].block_bytes % SECTOR_BYTES == 0:
         yield _sample(job, options, pieces, size_bytes=size_bytes, kind=kind)
+
+
+def _pieces(
+    warming: Warming, options: Mapping[str, str], basis: Basis, *, size_bytes: int
+) -> tuple[Piece, ...]:
+    block, numjobs = int(options["bs"]), max(1, int(options["numjobs"]))
+    if warming.mode is WarmingMode.READ_WRITTEN:
+        ranges = [(0, size_bytes)] if basis.ranges is None else basis.ranges
+        return tuple(cut_used(ranges, size_bytes=size_bytes, block_bytes=block))
+    if warming.mode is WarmingMode.RANDOM:
+        return cut(size_bytes, block_bytes=block, numjobs=1, count=1)
+    return cut(size_bytes, block_bytes=block, numjobs=numjobs, count=warming.extents)
 
 
 def _sample(

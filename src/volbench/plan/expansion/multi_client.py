@@ -30,6 +30,7 @@ from volbench.plan.expansion.expand import (
     steps_of,
     with_files_of,
 )
+from volbench.plan.expansion.extents import Basis
 from volbench.plan.expansion.shared_file import is_layout
 from volbench.units import counted_noun
 
@@ -144,12 +145,12 @@ class Client:
     host: Host  # host of the client
     number: int  # index among the clients on its host, from 1; 0 for a single one
     volumes: Mapping[str, Volume]  # role to volume on its host
-    # sizes of the volumes that jobs warm, by role; empty for those of the `Terms`
-    sizes_bytes: Mapping[str, int] = field(default_factory=dict)
+    # of the volumes that jobs warm, by role; empty for those of the `Terms`
+    bases: Mapping[str, Basis] = field(default_factory=dict)
 
     def own_terms(self, terms: Terms) -> Terms:
-        """Return the terms with the sizes of this host's volumes."""
-        return replace(terms, sizes_bytes=self.sizes_bytes or terms.sizes_bytes)
+        """Return the terms with what this host knows of its volumes."""
+        return replace(terms, bases=self.bases or terms.bases)
 
 
 def clients_of(hosts: Sequence[Client], count: int) -> list[Client]:
