@@ -8,11 +8,17 @@ import volbench
 from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.extensions.lab.silent_export import silent_export
+from tests.plan.expansion.planned_clients import VM1, VM2, folder
+from tests.plan.loading import load
 from volbench.analyse.compare.rate_search import searches_in
+from volbench.engine.campaign.rate_trials import RateJudge
 from volbench.engine.conditioning import run_preparation
 from volbench.extensions.lab.scenario import read_scenario
 from volbench.model.results.provenance import BlockSample
+from volbench.plan.expansion.expand import Terms
+from volbench.plan.expansion.multi_client import Client, expand_clients
 from volbench.store.journal import read_history
+from volbench.store.layout import Layout
 
 PROFILE = """
 name: within
@@ -74,6 +80,20 @@ def test_a_resume_goes_on_with_the_same_rates(tmp_path: Path, uri: str) -> None:
     journal = tmp_path / "hostile.jsonl"
     journal.write_text('{"kind": "chosen", "run": "x", "options": {"exec_prerun": "sh"}}\n')
     assert read_history(journal).chosen == {"x": {}}
+
+
+def test_a_host_that_is_lost_ends_a_search(tmp_path: Path) -> None:
+    """Without it no sum is known; one trial that failed is repeated."""
+    clients = [Client(host, 0, folder()) for host in (VM1, VM2)]
+    text = PROFILE.replace("bs: 4k", "size: 1m, bs: 4k").partition("limits")[0]
+    plan = expand_clients([load(text)], clients, Terms(seed=1))
+    here = [run for run in plan.runs if run.within and run.host == VM1.name]
+    judge = RateJudge(
+        Layout(tmp_path), plan, is_finished=here.__contains__, chosen={}, choose=lambda *_: None
+    )
+    first, second, third = map(judge.before, here[:3])
+    assert (first, second, third and third.is_over) == (None, None, True)
+    assert f"{VM2.name} finished none of two trials" in str(third)
 
 
 def test_an_answer_is_drawn_reported_and_priced(tmp_path: Path, uri: str) -> None:

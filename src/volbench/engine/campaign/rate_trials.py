@@ -43,7 +43,11 @@ class RateJudge(ResultsJudge):
         """Return the decision before a trial that is not needed; None for all others."""
         if not run.within or run.id in self._chosen:
             return None
-        if any(map(self._read_nothing, self._clients(run, run.repeat - 1))):
+        last = (self._clients(run, run.repeat - back) for back in (1, 2))
+        missing = [{each.host for each in runs if not self._is_finished(each)} for runs in last]
+        if lost := set.intersection(*missing):
+            reason = f"{', '.join(sorted(lost))} finished none of two trials of {run.job}"
+        elif any(map(self._read_nothing, self._clients(run, run.repeat - 1))):
             reason = (
                 f"most blocks that {run.job} read hold no data, or only zeros, so its latencies"
                 " may not be those of the volume; write to it first: volbench warmup"
