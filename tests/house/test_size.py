@@ -17,7 +17,7 @@ CEILINGS = {
     "src/volbench/analyse": 14_950,
     "src/volbench/api": 2_550,
     "src/volbench/cli": 6_395,
-    "src/volbench/engine": 8_055,
+    "src/volbench/engine": 8_056,
     "src/volbench/execute": 9_780,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_650,

@@ -281,7 +281,8 @@ def _check_below(
 
 def _copied(runs: Sequence[Run], state: HostState) -> set[str]:
     """Return the files whose overwritten blocks stay on their filesystem for a while."""
-    parts = (part for run in runs for part in run.parts if writes(part))
+    written = (part for run in runs for part in run.parts if writes(part))
+    parts = (part for part in written if part.volume.target in state.volumes)  # none of NBD
     mounts = ((part, state.volumes[part.volume.target].mount) for part in parts)
     copying = (part for part, mount in mounts if mount and mount.filesystem in _COPYING)
     return {path for part in copying for path in _allocated(part, state)}
