@@ -149,6 +149,9 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         assert list(scratch.iterdir()) == []
         assert "failed" in states
         assert "hint: free some space there" in done.stderr
+        hint = volbench("status", small / "c").stderr
+        assert f"less than 32 MiB are free on {small}: `du -xhd1 {small} | sort -h`" in hint
+        assert hint.endswith(f"volbench resume {small}/c --retry-failed\n")
         subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
         again = volbench("resume", small / "c", "--retry-failed")
         assert again.returncode == 0, again.stderr
@@ -164,6 +167,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("measure", "--on", "dta=/tmp"), "names the role 'dta'", "write --on /tmp"),
         (("show", "--fromat", "json", "."), "'--fromat'", "did you mean `--format`?"),
         (("--on", "data"), "no such option '--on'", "volbench COMMAND --on"),
+        (("--bogus", "show"), "no such option '--bogus'", "see volbench --help"),
         (("run", "quick", "--repeat", "0"), "--repeat must be between 1 and 10000, not 0", "see"),
         (("plot", "iops", ".", "--width", "x"), "--width must be a number, not 'x'", "see"),
         (("measure", "."), "missing option '--on'", "did you mean `volbench measure --on .`?"),

@@ -139,7 +139,7 @@ def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:
     heading, _, row, *_ = done.stdout.splitlines()
     assert done.returncode == 9
     assert "interrupted: no controller runs, and 1 of 2 runs left to do" in done.stderr
-    assert f"to continue it: volbench resume {layout.root}" in done.stderr
+    assert f"hint: continue it: volbench resume {layout.root}" in done.stderr
     (listed,) = json.loads(call("status", tmp_path, "--json").stdout)
     assert listed["answer"].startswith("interrupted, 1 of 2 runs left: ")
     assert heading.split("  ")[-1].strip() == "not started"
@@ -163,4 +163,4 @@ def test_status_follows_a_campaign_without_a_log(tmp_path: Path) -> None:
     ):
         done = call("status", layout.root, "--follow")
     assert done.returncode == 9
-    assert "1 of 2 runs not finished" in done.stderr
+    assert "1 of 2 runs left to do" in done.stderr

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,23 @@ def test_the_lock_meets_pyproject(
         ]
         assert len(versions) == 1, f"{requirement}: {versions}; {HINT}"
         assert requirement.specifier.contains(versions[0], prereleases=True), HINT
+
+
+def test_the_lock_has_only_needed_packages(
+    project: dict[str, Any], pinned: list[tuple[Requirement, int]]
+) -> None:
+    """What was taken out of pyproject.toml is not installed by CI any longer."""
+    needed: set[str] = set()
+    queue = declared(project)
+    for requirement in queue:  # it grows
+        name = canonicalize_name(requirement.name)
+        for below in map(Requirement, requires(name) or ()):
+            extras = [{"extra": extra} for extra in ("", *requirement.extras)]
+            if below.marker is None or any(map(below.marker.evaluate, extras)):
+                queue += [] if canonicalize_name(below.name) in needed else [below]
+        needed.add(name)
+    pins = [pin for pin, _ in pinned if pin.marker is None or pin.marker.evaluate()]
+    assert {canonicalize_name(pin.name) for pin in pins} == needed, HINT
 
 
 def test_the_rules_of_bandit_are_on(project: dict[str, Any]) -> None:

@@ -30,12 +30,7 @@ from volbench.cli.options import (
     option_group,
     schema_option,
 )
-from volbench.cli.output import (
-    TableOutput,
-    default_campaign_folder,
-    recorded_command,
-    table_options,
-)
+from volbench.cli.output import TableOutput, default_campaign_folder, table_options, typed_command
 from volbench.cli.results import write_answer
 from volbench.cli.start import StartOptions, carry_out, start_options
 from volbench.errors import FindingsError, InputError, UndecidedError
@@ -258,7 +253,7 @@ def _request(
         terms=Terms(
             ladders=_ladders(profile.jobs),
             consent=start.consent,
-            command=recorded_command(tuple(roles.values()), start.output),
+            command=typed_command(tuple(roles.values()), start.output),
         ),
     )
 

@@ -355,11 +355,7 @@ def _probe(executor: Executor, volume: Volume) -> Probed:
 
     with probe_folder() as folder:
         return probe_cold(
-            executor,
-            volume,
-            ProbeFolder(folder),
-            fio=require_fio(executor),
-            stop=StopRequest(),
+            executor, volume, ProbeFolder(folder), fio=require_fio(executor), stop=StopRequest()
         )
 
 

@@ -334,12 +334,13 @@ def _command_hint(name: str, group: click.Group, context: click.Context, otherwi
 def _option_hint(name: str, context: click.Context, otherwise: str) -> str:
     from volbench.fio.jobs.option_table import shipped_table
 
+    table, names = shipped_table(), [each for own in context.command.params for each in own.opts]
     if context.command is cli:
-        return f"the command comes first: volbench COMMAND {name}"
-    options = (param for param in context.command.params if isinstance(param, click.Option))
-    names = [each for option in options for each in option.opts]
+        verbs = [cli.get_command(context, each) or cli for each in cli.list_commands(context)]
+        known = {each for verb in verbs for option in verb.params for each in option.opts}
+        if name in known or table.find(name.removeprefix("--")):
+            return f"the command comes first: volbench COMMAND {name}"
     if isinstance(context.command, FioVerb):
-        table = shipped_table()
         if release := table.releases.get(name.removeprefix("--")):
             return f"it is an option of fio from {release} on"
         names += [f"--{each}" for each in table.names()]

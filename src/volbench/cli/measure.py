@@ -29,12 +29,7 @@ from volbench.cli.options import (
     on_option,
     option_group,
 )
-from volbench.cli.output import (
-    TableOutput,
-    default_campaign_folder,
-    recorded_command,
-    table_options,
-)
+from volbench.cli.output import TableOutput, default_campaign_folder, table_options, typed_command
 from volbench.cli.results import reported_errors, say_closing
 from volbench.cli.start import StartOptions, carry_out, start_options
 from volbench.errors import InputError
@@ -169,9 +164,7 @@ def measure(
             profiles=with_expected((profile,), [*map(parse_expectation, expectations)]),
             targets=roles if own_targets else {},
             into=start.output or default_campaign_folder(MEASURE),
-            terms=Terms(
-                consent=start.consent, command=recorded_command(roles.values(), start.output)
-            ),
+            terms=Terms(consent=start.consent, command=typed_command(roles.values(), start.output)),
         )
         ended = carry_out(
             hosts, request, start=start, table_output=table_output, host_keys=where.host_keys

@@ -127,7 +127,7 @@ def report_folder(dataset: Dataset) -> Path:
     return folder
 
 
-def recorded_command(inputs: Iterable[str | Path], output: Path | None) -> tuple[str, ...]:
+def typed_command(inputs: Iterable[str | Path], output: Path | None) -> tuple[str, ...]:
     """Return the command line for the campaign's record, without paths of this machine."""
     short = {str(path): Path(path).resolve().name for path in inputs if str(path)}
     if output is not None:

@@ -31,12 +31,7 @@ from volbench.cli.options import (
     parse_several_targets,
     parse_targets,
 )
-from volbench.cli.output import (
-    TableOutput,
-    default_campaign_folder,
-    recorded_command,
-    table_options,
-)
+from volbench.cli.output import TableOutput, default_campaign_folder, table_options, typed_command
 from volbench.cli.profiles import texts_of
 from volbench.cli.results import reported_errors, say_closing
 from volbench.cli.start import StartOptions, carry_out, start_options
@@ -175,7 +170,7 @@ def run(
             client_counts=client_counts,
             on_error=OnError(on_error),
             consent=start.consent,
-            command=recorded_command((*profiles, like or ""), start.output),
+            command=typed_command((*profiles, like or ""), start.output),
             policy=policy.policy,
             quorum=policy.quorum,
         ),
@@ -359,7 +354,7 @@ def warmup(
     given = {"bs": bs_bytes, "iodepth": iodepth, "numjobs": jobs, "size": size_bytes}
     options = {name: str(value) for name, value in given.items() if value is not None}
     where, own_targets = where.on(targets)
-    named, command = parse_targets(own_targets), recorded_command((), start.output)
+    named, command = parse_targets(own_targets), typed_command((), start.output)
     with where.connected() as hosts:
         warming = Warming(mode=WarmingMode(mode), extents=extents)
         job = Job(name="fill", phase=Phase.WARMUP, options=options, warming=warming)

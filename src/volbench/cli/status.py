@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 _POLL_S = 0.2  # Between looks at the log of a controller
+_FULL_MIB = 32  # With less free, the disk of the results is full: fio is ended there
 _TAIL_BYTES = 2000  # Of that log, that are printed first
 
 
@@ -251,12 +253,29 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
     notes = [*controller, *left_out(archive.campaign.absent), *damage_notes(damaged)]
     table_output.write(status_table(list(clients.values()), notes=notes))
     if left and not is_running:
-        words = f"interrupted: no controller runs, and {_of_all(archive.campaign, left)} left to do"
-        hint = f"to continue it: volbench resume {quoted(campaign)}"
-        if all(history.states.get(run.id) is RunState.FAILED for run in left):
-            words = f"{_of_all(archive.campaign, left)} failed: volbench show says why"
-            hint = f"repeat the failed runs: volbench resume {quoted(campaign)} --retry-failed"
-        raise CampaignError(words, hint=hint)
+        raise _unfinished(campaign, archive.campaign, left, history.states)
+
+
+def _unfinished(
+    folder: Path, plan: Campaign, left: Sequence[Run], states: Mapping[str, RunState]
+) -> CampaignError:
+    """Return the error of a campaign whose controller has ended before its runs."""
+    failed = [run for run in left if states.get(run.id, "") == "failed"]
+    words = f"interrupted: no controller runs, and {_of_all(plan, left)} left to do"
+    if len(failed) == len(left):
+        words = f"{_of_all(plan, left)} failed: volbench show says why"
+    what, retry = ("repeat the failed runs", " --retry-failed") if failed else ("continue it", "")
+    hint = f"{_full_disk(folder)}{what}: volbench resume {quoted(folder)}{retry}"
+    return CampaignError(words, hint=hint)
+
+
+def _full_disk(folder: Path) -> str:
+    """Return how to free the disk of a campaign folder if it is full, or nothing."""
+    if shutil.disk_usage(folder).free >= _FULL_MIB << 20:
+        return ""
+    mount = next(path for path in folder.resolve().parents if path.is_mount())
+    look = f"`du -xhd1 {quoted(mount)} | sort -h` shows what fills it; free some, then "
+    return f"less than {_FULL_MIB} MiB are free on {mount}: {look}"
 
 
 def _runs_left(plan: Campaign, states: Mapping[str, RunState]) -> list[Run]:
@@ -307,12 +326,9 @@ def _follow(campaign: Path) -> None:
         click.echo(f"\nthe campaign in {campaign} continues", err=True)
         return
     show_results(layout, TableOutput())
-    if left := _runs_left(archive.campaign, read_history(layout.journal).states):
-        raise CampaignError(
-            f"{_of_all(archive.campaign, left)} not finished",
-            hint=f"see them: volbench show {quoted(campaign)}; continue: "
-            f"volbench resume {quoted(campaign)}",
-        )
+    states = read_history(layout.journal).states
+    if left := _runs_left(archive.campaign, states):
+        raise _unfinished(campaign, archive.campaign, left, states)
 
 
 def _print_log(layout: Layout, plan: Campaign) -> None:

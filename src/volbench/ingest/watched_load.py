@@ -149,7 +149,9 @@ class _Totals:
                 iops_min=float(rates.min()),
                 iops_max=float(rates.max()),
                 iops_stddev=float(rates.std()),
-                lat=Latency(ios, unknown, unknown, self.ticks[way] / 1000 / ios, unknown),
+                lat=Latency(
+                    ios, unknown, unknown, self.ticks[way] / 1000 / ios or unknown, unknown
+                ),
             )
 
 

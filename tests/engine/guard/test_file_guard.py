@@ -212,6 +212,9 @@ def test_space_is_checked_with_a_reserve() -> None:
     with pytest.raises(RefusedError, match="needs 100 MiB") as caught:
         check_space("/new", free_bytes=needed, needed_bytes=needed, options="--size {} --fit wrap")
     assert caught.value.hint == "free some space, or write less: --size 34m --fit wrap"
+    with pytest.raises(RefusedError) as caught:
+        check_space("/new", free_bytes=needed // 2, needed_bytes=needed)
+    assert caught.value.hint == "free some space, or name a larger folder: 64 MiB must stay free"
     machine.free = 0
     check_room(machine, "/data/new", needed_bytes=0)
 

@@ -59,7 +59,7 @@ def test_every_request_of_a_load_is_counted(loop: str, tmp_path: Path) -> None:
     assert summary["io_bytes"].to_dict() == {"read": READS * 65536, "write": WRITES * 4096}
     assert set(summary["tool"]) == {"watch"}
     assert set(summary["rw"]) == {"watched"}
-    assert (summary["lat_mean_s"] >= 0).all()  # the kernel counts whole milliseconds
+    assert (summary["lat_mean_s"].dropna() > 0).all()  # the kernel counts whole milliseconds
     assert summary["lat_p99_s"].isna().all()
     device, series = opened.frame("device").query("level == 'volume'"), opened.series()
     seen = (device["read_iops"] * device["interval_s"]).sum()

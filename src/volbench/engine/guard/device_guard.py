@@ -201,11 +201,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
             "remove it from the stack that uses it, as shown by lsblk",
         ),
         (loop, f"is in use by the loop device {loop}", f"detach it: losetup -d /dev/{loop}"),
-        (
-            use.hidden,
-            f"cannot be compared with the file of the loop device {use.hidden}",
-            LAYERED,
-        ),
+        (use.hidden, f"cannot be compared with the file of the loop device {use.hidden}", LAYERED),
         (use.file_use, f"is on a file in other use: {use.file_use}", "end it: fuser -v FILE"),
         (
             member,

@@ -208,11 +208,12 @@ def check_space(
     if needed_bytes and free_bytes < needed_bytes + reserve:
         fits = int((free_bytes - RESERVE_BYTES) / (1 + RESERVE_SHARE) / jobs) // _MIB * _MIB
         less = f", or write less: {options.format(format_size(fits))}"
+        other = f", or name a larger folder: {format_capacity(RESERVE_BYTES)} must stay free"
         raise NoSpaceError(
             f"{path} needs {format_capacity(needed_bytes)} and a reserve of "
             f"{format_capacity(reserve)}, but only {format_capacity(free_bytes)} are free",
             hint=("free some space" if free_bytes else "free space or inodes (df -h, df -i)")
-            + (less if fits >= _MIB else ""),
+            + (less if fits >= _MIB else other),
         )
 
 

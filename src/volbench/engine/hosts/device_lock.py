@@ -27,7 +27,7 @@ from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.units import counted_noun
 
-_END = "volbench status FOLDER --clean, FOLDER being its own (volbench status PARENT lists them)"
+_END = "volbench status DIR --clean (volbench status lists the campaign folders)"
 _MAX_NAMED = 3  # Other campaigns that a note names before it counts the rest
 
 
@@ -62,7 +62,7 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
         removal = f"root may remove {lock}" if lock else f"end it, planned at {planned}: {_END}"
         raise RefusedError(
             f"{target} on {executor.host} is used by another campaign ({reserved.holder})",
-            hint=f"wait until it has ended; if it was abandoned, {removal}",
+            hint=f"wait until it has ended; if nobody needs it, {removal}",
         )
     return {devices.get(target, target): keys for target, keys in reserved.shared.items()}
 
@@ -90,7 +90,7 @@ def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str
     words = (
         f"the disk of {target} on {host}{more} is also used by "
         f"{counted_noun(len(keys), 'other campaign')} ({named}{unnamed}): results may be disturbed;"
-        f" wait until no other campaign runs, or end what was abandoned: {_END}"
+        f" wait until they have ended; end one that nobody needs: {_END}"
     )
     return words, host if {name for name, _ in places} == {host} else ""
 

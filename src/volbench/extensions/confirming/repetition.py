@@ -9,7 +9,7 @@ from pathlib import Path
 
 from volbench.api.run_profiles import load_texts
 from volbench.cli.hosts import connect
-from volbench.cli.output import TableOutput, recorded_command
+from volbench.cli.output import TableOutput, typed_command
 from volbench.cli.run import as_before
 from volbench.cli.start import StartOptions, carry_out
 from volbench.engine.campaign.prepare import CampaignRequest
@@ -96,7 +96,7 @@ def _request(
         into=into,
         terms=Terms(
             consent=start.consent,
-            command=recorded_command((), None),
+            command=typed_command((), None),
             policy=plan.policy,
             quorum=plan.quorum,
         ),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.cli.options import NEW_CAMPAIGN, PATH, examples, flag
-from volbench.cli.output import default_campaign_folder, progress_line, recorded_command
+from volbench.cli.output import default_campaign_folder, progress_line, typed_command
 from volbench.errors import quoted
 from volbench.present.factor_words import listed
 
@@ -89,7 +89,7 @@ def import_verb(
         into=output or default_campaign_folder(name or paths[0].resolve().stem),
         name=name,
         labels=parse_labels(labels),
-        command=recorded_command(paths, output),
+        command=typed_command(paths, output),
         **options,
     )
     with progress_line() as tell, staged_import(replace(request, tell=tell)) as report:

@@ -15,8 +15,8 @@ from volbench.cli.options import NEW_CAMPAIGN, Quantity, examples, on_option
 from volbench.cli.output import (
     TableOutput,
     default_campaign_folder,
-    recorded_command,
     table_options,
+    typed_command,
 )
 from volbench.cli.verb_groups import name_campaign
 from volbench.errors import InputError, quoted
@@ -115,7 +115,7 @@ def watch(
             hosts,
             name=folder.resolve().name,
             interval_s=interval_s,
-            command=recorded_command(targets, output),
+            command=typed_command(targets, output),
         )
         with added.served() as listeners_of:
             layout = create_campaign(folder, archive)

@@ -24,21 +24,8 @@ Scale = Literal["linear", "time", "log", "log2", "symlog", "category"]
 MAX_WIDTH_IN = 10.0  # Of a chart that a reader gives no width
 # Columns that identify a row of numbers; they come first
 IDENTITY = (
-    "label",
-    "by",
-    "campaign",
-    "profile",
-    "host",
-    "volume",
-    "job",
-    "group",
-    "direction",
-    "rw",
-    "block_bytes",
-    "iodepth",
-    "numjobs",
-    "direct",
-    "repeats",
+    *("label", "by", "campaign", "profile", "host", "volume", "job", "group", "direction"),
+    *("rw", "block_bytes", "iodepth", "numjobs", "direct", "repeats"),
 )
 # Ending of a frame's column to the format of its values, the first that fits
 COLUMN_FORMATS = (("bytes_per_s", "rate"), ("_bytes", "size"), ("_s", "latency"))

@@ -88,9 +88,9 @@ def _progress_words(tally: Tally) -> str:
     left_s = tally.left_s()
     left = f", about {format_duration(left_s)} left" if left_s and left_s >= 1 else ""
     silent = [
-        f"{seen.run.host} silent for {format_duration(round(seen.progress.silent_s))}"
-        for seen in tally.active.values()
-        if seen.progress.silent_s >= _SILENT_S
+        f"{seen.run.host} silent for {format_duration(round(tally.silent_s(run_id)))}"
+        for run_id, seen in tally.active.items()
+        if tally.silent_s(run_id) >= _SILENT_S
     ]
     ended = f"{tally.ended} of {counted_noun(tally.total, 'run')} ended"
     return "; ".join([f"{ended}, {len(tally.active)} running{left}", *silent[:_MAX_SILENT]])

@@ -103,7 +103,7 @@ class LiveProgress:
             bar = _bar(elapsed_s, total_s)
             times = f"{format_duration(int(elapsed_s))} of {_known(total_s, format_duration)}"
             bars.add_row(Text(printable(run_id)), bar, Text(times))
-            rates.append(_rates(seen, alone=len(tally.active) == 1))
+            rates.append(_rates(seen, tally.silent_s(run_id), alone=len(tally.active) == 1))
         return Group(bars, *rates)
 
 
@@ -121,12 +121,12 @@ def _campaign_words(tally: Tally) -> Text:
     return text.append(f", {most}{_known(left_s, format_duration)} left")
 
 
-def _rates(seen: Active, *, alone: bool) -> Text:
+def _rates(seen: Active, silent_s: float, *, alone: bool) -> Text:
     """Return state, rates and latency of a run; a dash means unknown."""
     progress = seen.progress
     parts = [_STATE_WORDS.get(progress.state, progress.state)]
-    if progress.silent_s >= SILENT_S:
-        parts = [f"silent for {format_duration(int(progress.silent_s))}, before:"]
+    if silent_s >= SILENT_S:
+        parts = [f"silent for {format_duration(int(silent_s))}, before:"]
     directions = (
         ("read", progress.read_iops, progress.read_bw_bytes_per_s),
         ("write", progress.write_iops, progress.write_bw_bytes_per_s),
@@ -152,7 +152,7 @@ def _clients_table(tally: Tally, *, most: int) -> Table:
     for heading in _HEADINGS:
         is_text = heading in {"client", "run", "state"}
         table.add_column(heading, justify="left" if is_text else "right", no_wrap=True)
-    silent_s = {run_id: tally.active[run_id].progress.silent_s for run_id in tally.in_order()}
+    silent_s = {run_id: tally.silent_s(run_id) for run_id in tally.in_order()}
     ordered = sorted(silent_s, key=lambda run_id: silent_s[run_id] < SILENT_S)
     for run_id in ordered[:most]:
         style = "yellow" if silent_s[run_id] >= SILENT_S else ""
@@ -164,8 +164,7 @@ def _clients_table(tally: Tally, *, most: int) -> Table:
 
 def _cells(tally: Tally, run_id: str) -> Iterator[Text]:
     run, progress = tally.active[run_id].run, tally.active[run_id].progress
-    left_s = tally.run_left_s(run_id)
-    is_silent = progress.silent_s >= SILENT_S
+    left_s, silent_s = tally.run_left_s(run_id), tally.silent_s(run_id)
     texts = (
         f"{run.host} {run.client}" if run.client else run.host,
         run.job,
@@ -173,7 +172,7 @@ def _cells(tally: Tally, run_id: str) -> Iterator[Text]:
         _known(progress.iops, format_count),
         _known(progress.bw_bytes_per_s, format_rate),
         _known(None if left_s is None else int(left_s), format_duration),
-        f"{format_duration(int(progress.silent_s))} ago" if is_silent else "now",
+        f"{format_duration(int(silent_s))} ago" if silent_s >= SILENT_S else "now",
     )
     return (Text(printable(word)) for word in texts)
 

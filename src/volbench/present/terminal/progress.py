@@ -141,6 +141,12 @@ class Tally:
             return seen.progress.elapsed_s + self.clock() - seen.heard_s
         return self.clock() - seen.started_s
 
+    def silent_s(self, run_id: str) -> float:
+        """Return the time since a run or its host was last heard of, also between reports."""
+        seen = self.active[run_id]
+        since_s = self.clock() - seen.heard_s if seen.heard_s is not None else 0.0
+        return seen.progress.silent_s + since_s
+
     def total_s(self, run_id: str) -> float | None:
         """Return the expected duration of a run; None if it is limited by size only."""
         seen = self.active[run_id]
