@@ -11,7 +11,7 @@ from tests.command_line import Volbench, call
 from tests.golden import GOLDEN, copy_of
 
 UNNAMED = [
-    ("plot iops -o new.svg --csv d", "d/iops.csv"),
+    ("plot iops -o new.svg --csv d", "d/iops-chart.csv"),
     ("plot iops -o d", "d/iops.svg"),
     ("compare --chart d/new.svg", "d/new.csv"),
     ("report -o d", "d/index.html"),
@@ -46,6 +46,15 @@ def test_a_file_whose_name_was_not_typed_is_not_replaced(
     Path(name).unlink()
     for _ in range(1 if verb == "import" else 2):
         done = call(verb, *options, *inputs)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", ["export --format xlsx", "export --format latex", "show --csv"])
+def test_another_content_of_volbench_is_replaced(golden: Path, tmp_path: Path, words: str) -> None:
+    """Workbooks and LaTeX are known by their mark, tables with fewer columns by these."""
+    verb, *options = words.replace("--csv", "--format csv --columns job,iops").split()
+    for more in (["--where", "direction==read"], []):
+        done = call(verb, *(options if more else options[:2]), golden, "--output", tmp_path, *more)
         assert done.returncode == 0, done.stderr
 
 

@@ -54,9 +54,9 @@ def test_numbers_are_written_only_on_request(results: Path, tmp_path: Path) -> N
     assert invoke(*drawn).exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["iops.svg"]
     assert invoke(*drawn, "--csv", tmp_path).exit_code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["iops.csv", "iops.svg"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["iops-chart.csv", "iops.svg"]
     summary = api.open_campaign(results / "one").summary()
-    reported = [float(row["iops"]) for row in rows_of(tmp_path / "iops.csv")]
+    reported = [float(row["iops"]) for row in rows_of(tmp_path / "iops-chart.csv")]
     assert sorted(reported) == pytest.approx(sorted(summary["iops"]))
 
 
@@ -102,7 +102,7 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.exception
     drawn = {path.stem for path in charts.glob("*.svg")}
     assert {"iops-p99", "latency", "ecdf", "series"} <= drawn
-    assert {path.stem for path in charts.glob("*.csv")} == drawn
+    assert {path.stem.removesuffix("-chart") for path in charts.glob("*.csv")} == drawn
     for path in charts.glob("*.csv"):
         assert rows_of(path), path.name
     refused = invoke("plot", "all", results, "--output", tmp_path / "one.svg")

@@ -120,7 +120,7 @@ class ChartOutput:
         from volbench.present.plots.description import numbers
 
         if self.numbers:
-            with binary_output(self.numbers, default_name=f"{plot.name}.csv") as sink:
+            with binary_output(self.numbers, default_name=f"{plot.name}-chart.csv") as sink:
                 export_frame(numbers(plot), frame_name=plot.name, format="csv", into=sink)
 
 

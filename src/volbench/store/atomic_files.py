@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from volbench.errors import ArchiveError, InputError, OutputError, RefusedError, unwritten
+from volbench.errors import ArchiveError, InputError, OutputError, RefusedError, quoted, unwritten
 from volbench.store.held_folder import refuse_foreign_links, refuse_link
 from volbench.store.layout import RAW, Layout, key_file
 from volbench.units import format_capacity
@@ -32,10 +32,10 @@ _WRITTEN = (".*", "hosts/.*", "inputs/.*", "probe/**/.*", "report/.*", "runs/**/
 _READER_POLL_S = 0.1
 """Shorter than a user notices; a pipe without a reader cannot be opened without blocking."""
 
-# In job files, pages, pictures and Parquet that volbench wrote
+# In job files, pages, pictures, LaTeX, workbooks and Parquet that volbench wrote
 _OF_VOLBENCH = re.compile(
-    rb'\A# volbench |content="volbench |<dc:title>volbench<|/Creator \(volbench\)'
-    rb"|tEXtSoftware\0volbench|creator[\0-\x1f]{1,3}volbench"
+    rb'\A[#%] volbench |content="volbench |<dc:title>volbench<|/Creator \(volbench\)'
+    rb"|tEXtSoftware\0volbench|creator[\0-\x1f>]{1,3}volbench"
 )
 _KEY = re.compile(rb"\A[0-9a-f]{64}\s*\Z|\A-----BEGIN [A-Z ]*PRIVATE KEY-----")
 # Results, logs and job files of fio, except pages that quote one
@@ -140,6 +140,8 @@ def check_output(path: Path, unnamed: bytes | None = None) -> None:
         reason = reason or _UNKNOWN
     if reason:
         hint = "move it away, or choose another --output"
+        if reason == _UNKNOWN:
+            hint = f"to replace it, name the file: {quoted(path)}; or choose another folder"
         raise RefusedError(f"{path} is not replaced: {reason}", hint=hint)
 
 
@@ -150,14 +152,17 @@ def _reason_to_keep(old: bytes, unnamed: bytes | None) -> str:
         return ""
     if _OF_FIO.search(old):
         return "it is a result, log or job file of fio"
-    return "" if unnamed is None or _shape_of(old) & _shape_of(unnamed) else _UNKNOWN
+    before, now = _columns_of(old), _columns_of(unnamed or b"")
+    is_table = len(before & now) > 1 and (before <= now or now <= before)  # --columns
+    return "" if unnamed is None or is_table else _UNKNOWN
 
 
-def _shape_of(content: bytes) -> set[bytes]:
-    """Return the columns of a table in CSV or Markdown, or the keys of a list in JSON, as one."""
+def _columns_of(content: bytes) -> set[bytes]:
+    """Return the columns of a table in CSV or Markdown, or the keys of a list in JSON."""
     record = re.match(rb'\s*\[\s*\{([^}]*"[^}]*)\}', content)
     line = b",".join(re.findall(rb'"\w+":', record[1])) if record else content.split(b"\n", 1)[0]
-    return {line.strip()} if re.match(rb"[^<\0]*[,|][^\0]*\Z", line) else set()
+    is_table = re.match(rb"[^<\0]*[,|][^\0]*\Z", line)
+    return {cell.strip() for cell in re.split(rb"[,|]", line.strip())} if is_table else set()
 
 
 def _open_pipe(path: Path) -> BinaryIO:

@@ -28,13 +28,7 @@ from volbench.store.archive import (
     plan_content,
     refuse_used,
 )
-from volbench.store.atomic_files import (
-    content_of,
-    parse_json,
-    read_text,
-    unwritable,
-    write_atomic,
-)
+from volbench.store.atomic_files import content_of, parse_json, read_text, unwritable, write_atomic
 from volbench.store.layout import Layout, key_file
 
 _KEY_BYTES = 32

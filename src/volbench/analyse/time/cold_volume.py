@@ -89,7 +89,8 @@ def describe(probe: ColdProbe) -> str:
     elif (probe.zero_share or 0.0) >= MIN_UNDECIDED_SHARE:
         verdict = "undecided"
     else:
-        verdict = "not cold" if probe.pairs >= MIN_COLD_PAIRS else "too few blocks to decide"
+        few = "too few blocks to decide, name a larger file or the device"
+        verdict = "not cold" if probe.pairs >= MIN_COLD_PAIRS else few
     p_value = "< 1e-16" if probe.p_value < 1e-16 else f"= {probe.p_value:.2g}"
     times = (
         f"first reads of {probe.pairs} sampled blocks took {probe.median_ratio:.3g} times as long"

@@ -27,7 +27,7 @@ from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.units import counted_noun
 
-_END = "volbench status DIR --clean (volbench status lists the campaign folders)"
+_END = "volbench status FOLDER --clean (volbench status lists the campaign folders)"
 _MAX_NAMED = 3  # Other campaigns that a note names before it counts the rest
 
 

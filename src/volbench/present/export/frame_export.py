@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import pandas as pd
 import pyarrow as pa
@@ -141,7 +142,8 @@ def _render(frame: pd.DataFrame, name: str, *, format_name: str, raw: bool) -> b
     if format_name == "json":
         return json_text(records(frame)).encode()
     if format_name in TEXT_FORMATS:
-        return render_text(frame, frame_name=name, format_name=format_name).encode()
+        mark = "% volbench export\n" if format_name == "latex" else ""
+        return (mark + render_text(frame, frame_name=name, format_name=format_name)).encode()
     return _render_parquet(frame, frame_name=name)
 
 
@@ -176,13 +178,19 @@ def _render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
     stream = io.BytesIO()
     try:
         with pd.ExcelWriter(stream, engine="openpyxl") as writer:
+            writer.book.properties.creator = "volbench"
             for name, frame in frames.items():
                 safe = _with_texts_of_times(_without_formulas(frame))
                 safe = safe.replace(_CONTROL, "\N{REPLACEMENT CHARACTER}", regex=True)
                 safe.to_excel(writer, sheet_name=name[:31], index=False)
     except ValueError as error:  # a sheet is too small for the frame
         raise InputError(str(error), hint="use --format parquet or csv") from error
-    return stream.getvalue()
+    marked = io.BytesIO()
+    with ZipFile(stream) as book, ZipFile(marked, "w", ZIP_DEFLATED) as archive:
+        for name in book.namelist():  # uncompressed, the creator marks the file as volbench's
+            is_mark = name == "docProps/core.xml"
+            archive.writestr(name, book.read(name), ZIP_STORED if is_mark else ZIP_DEFLATED)
+    return marked.getvalue()
 
 
 def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
