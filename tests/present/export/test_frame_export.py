@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import math
-import sys
 from pathlib import Path
 
 import openpyxl
@@ -97,30 +96,12 @@ def test_a_workbook_holds_text_as_text(frame: pd.DataFrame) -> None:
     assert sheet["B4"].value is None
 
 
-def test_xlsx_without_openpyxl_says_what_to_install(
-    frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The extra that is missing is named."""
-    monkeypatch.setitem(sys.modules, "openpyxl", None)
-    with pytest.raises(InputError) as caught:
-        exported(frame, "xlsx")
-    assert "openpyxl" in caught.value.hint.partition("install it: ")[2]
-
-
 def test_several_frames_fill_a_folder(frame: pd.DataFrame, tmp_path: Path) -> None:
     """Each frame gets a file of its own name, in a folder that is made."""
     into = tmp_path / "new" / "folder"
     files = export_frames({"summary": frame, "series": frame}, format="csv", into=into)
     assert sorted(into.iterdir()) == sorted(files)
     assert {file.name for file in files} == {"summary.csv", "series.csv"}
-
-
-def test_several_frames_share_a_workbook(frame: pd.DataFrame, tmp_path: Path) -> None:
-    """A workbook has a sheet for each frame."""
-    (file,) = export_frames(
-        {"summary": frame, "series": frame}, format="xlsx", into=tmp_path / "all.xlsx"
-    )
-    assert openpyxl.load_workbook(file).sheetnames == ["summary", "series"]
 
 
 def test_unknown_formats_and_folders_are_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
