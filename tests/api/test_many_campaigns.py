@@ -66,6 +66,8 @@ def test_folders_are_compared(results: Path) -> None:
     )
     assert set(verdicts.frame["verdict"]) == {"no significant difference"}
     between = volbench.compare(results, between="campaign", metric="iops")
+    opened = volbench.compare(volbench.open_campaigns(results), between="campaign", metric="iops")
+    assert opened.frame.equals(between.frame)
     assert not between.frame.empty
     with pytest.raises(InputError, match="nothing to compare with"):
         volbench.compare(results / "c")

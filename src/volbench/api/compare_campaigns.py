@@ -37,7 +37,7 @@ _SIDES = (ARM, "volume")  # Columns that are compared in a single folder, unless
 
 
 def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compare`, one by one
-    *paths: str | os.PathLike[str],
+    *paths: str | os.PathLike[str] | Dataset,
     metric: str | Sequence[str] = (),
     by: str | Sequence[str] = (),
     between: str = "",
@@ -51,8 +51,8 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
     """Compare campaigns as ``volbench compare`` does.
 
     Args:
-        paths: campaign folders, or folders of campaigns; the first is the base. Of a single one,
-            its arms or volumes are compared.
+        paths: campaign folders, folders of campaigns, or open campaigns; the first is the base. Of
+            a single one, its arms or volumes are compared.
         metric: one or several, such as ``"iops,p99"`` or ``["iops", "p99"]``; none for those two.
         by: columns that are kept apart, beside the job.
         between: a column whose values are compared, within all folders.
@@ -82,20 +82,23 @@ def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compar
         allow_different=allow_different,
         keep_invalid=keep_invalid,
     )
-    return Verdicts(compare_folders([os.fspath(path) for path in paths], question, where=where))
+    sides = [path if isinstance(path, Dataset) else os.fspath(path) for path in paths]
+    return Verdicts(compare_folders(sides, question, where=where))
 
 
 def compare_folders(
-    folders: Sequence[str | Path], question: Question, *, where: str = ""
+    folders: Sequence[str | Path | Dataset], question: Question, *, where: str = ""
 ) -> Comparison:
     """Read folders and compare them; the first is the base.
 
     Args:
-        folders: campaigns, or folders of campaigns; also addresses in object storage.
+        folders: campaigns, or folders of campaigns; also addresses in object storage, or opened.
         question: what is compared, and how.
         where: keep only runs for which this holds.
     """
-    opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
+    given = [each if isinstance(each, Dataset) else open_campaigns(each) for each in folders]
+    sides = [_side(each) for each in folders]
+    opened = dict(zip(_side_names(sides), given, strict=True))
     facts = {name: select(dataset.facts(), where) for name, dataset in opened.items()}
     if len(folders) == 1 and not question.between:
         (rows,) = facts.values()
@@ -122,7 +125,7 @@ def compare_folders(
     result = compare_sides(
         facts, findings, question, bins=lambda name: opened[name].frame("histogram")
     )
-    return _explained(result, folders, question)
+    return _explained(result, sides, question)
 
 
 def trend(
@@ -181,6 +184,13 @@ def _explained(result: _Result, *asked: object) -> _Result:
     for reference in (extension.explain for extension in extensions() if extension.explain):
         result = load(reference)(result, *asked)
     return result
+
+
+def _side(given: str | Path | Dataset) -> str | Path:
+    """Return the folder of a side, or the names of its campaigns where they are several."""
+    if not isinstance(given, Dataset):
+        return given
+    return given.path if len(given.names) == 1 else ", ".join(given.names)
 
 
 def _side_names(folders: Sequence[str | Path]) -> list[str]:

@@ -459,7 +459,9 @@ def chart_options(dataset: Dataset, choice: Choice) -> Options:
     """Return the options of a chart: what is chosen, and what trends explain changes by."""
     from volbench.present.plots.kinds import Options  # noqa: PLC0415 - only for charts
 
-    return Options(choice, rounds_of(dataset), facts=partial(facts_by_campaign, dataset))
+    every = partial(plot_frame, Dataset([*dataset.names.values()]), "summary")
+    facts = partial(facts_by_campaign, dataset)
+    return Options(choice, rounds_of(dataset), facts=facts, every=every if dataset.where else None)
 
 
 def rounds_of(dataset: Dataset) -> dict[str, Rounds]:

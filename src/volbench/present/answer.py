@@ -81,11 +81,7 @@ class Results(Protocol):
 
 
 def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
-    """Return what was measured and what follows, for people; invalid results are counted alone.
-
-    Args:
-        rows: its results, if they have been read already.
-    """
+    """Return what was measured and what follows, for people; invalid results are counted alone."""
     valid, invalid = valid_results(results, results.results() if rows is None else rows)
     said = answer(design_of(valid), invalid=invalid)
     said = [*said[:1], *verdict] if (verdict := results.verdict) else said

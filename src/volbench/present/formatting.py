@@ -144,9 +144,6 @@ def latency(row: Row, statistic: str) -> Statistic:
     """Return total latency, or completion latency if the tool reported no other.
 
     Without `lat_percentiles`, fio reports percentiles of completion latency only.
-
-    Args:
-        statistic: such as ``mean`` or ``p99``.
     """
     for column in (f"lat_{statistic}_s", f"clat_{statistic}_s"):
         value = number(row, column)

@@ -60,7 +60,7 @@ def test_processes_at_the_same_time_are_one_result_with_their_sum(tmp_path: Path
     _, opened = take(tmp_path / "in", into=tmp_path / "d")
     assert "throttled" not in {*opened.frame("findings")["rule"]}  # at four times 12,000
     assert [(row["clients"], row["iops"]) for row in opened.rows("aggregate")] == [(4, 48_006)]
-    assert "max 48k (numjobs 4), min 20k (numjobs 1)" in repr(Dataset([opened]).plot("iops"))
+    assert "highest 48k (numjobs 4), lowest 20k (numjobs 1)" in repr(Dataset([opened]).plot("iops"))
     latency = Dataset([opened]).plot("latency")
     assert "each has a share" in " ".join(latency.plot.caption)
     for text, answers in {"iops>=30000": "fail pass", "lat_max_s<150us": "pass fail"}.items():

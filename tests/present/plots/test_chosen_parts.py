@@ -9,7 +9,7 @@ from tests.present.frames_for_plots import bins, frames, intervals, result, swee
 from tests.present.plots.plot_parts import caption_of
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.kinds import Room
+from volbench.present.plots.kinds import Options, Room
 from volbench.present.plots.room import fit
 
 
@@ -64,6 +64,20 @@ def test_a_value_has_one_colour_in_all_charts() -> None:
     for kind in ("iops", "latency"):
         colours = {each.label: each.colour for each in build_plot(kind, frames(rows)).series}
         assert (colours["first"], colours["second"]) == ("palette-0", "palette-1"), colours
+
+
+@pytest.mark.parametrize("kind", ["iops", "latency", "ecdf"])
+def test_a_condition_leaves_the_colours(kind: str) -> None:
+    """What is left of three volumes looks as it does beside the others, also one alone."""
+    every = given(volumes=3)
+    summary = every["summary"]
+    for left, expected in (((1, 2), ["palette-1", "palette-2"]), ((2,), ["palette-2"])):
+        kept = summary[summary["volume"].isin([f"/dev/vd{n}" for n in left])]
+        some = {**every, "summary": kept.reset_index(drop=True)}
+        plot = build_plot(kind, some, options=Options(every=lambda: summary))
+        roles = [each.colour for each in plot.series if each.colour.startswith("palette")]
+        is_grid = kind == "iops" and len(left) == 1  # nothing is compared
+        assert sorted({*roles}) == ([] if is_grid else expected)
 
 
 def test_many_curves_have_panels() -> None:

@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import (
+    COLOUR,
+    COLOUR_PLACE,
     is_of_kind,
     key_of,
     labels,
@@ -65,7 +67,8 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
     pooled = counts.groupby(["order", "bin_high_s"])["count"].sum().astype("int64").reset_index()
     running = pooled.groupby("order")["count"]
     pooled["share"] = running.cumsum() / running.transform("sum")
-    identity = rows.assign(order=order).drop_duplicates("order")[[*key, "label"]]
+    names = [*key, "label", *(name for name in (COLOUR, COLOUR_PLACE) if name in rows)]
+    identity = rows.assign(order=order).drop_duplicates("order")[names]
     texts = identity.astype(dict.fromkeys(identity.columns, "category"))
     named = texts.iloc[pooled["order"].to_numpy()].reset_index(drop=True)
     line = pd.factorize(pooled["order"])[0]

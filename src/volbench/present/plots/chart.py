@@ -102,9 +102,10 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
     sentences: tuple[str, ...] = ()
     if not kind.is_over_design:
         compared = "".join(options.choice.by[:1])
-        compared = compared or compared_of(every["summary"], is_by_design=kind.across == ())
+        whole = options.every() if options.every else every["summary"]
+        compared = compared or compared_of(whole, is_by_design=kind.across == ())
         without = None if kind.across is None else [*filter(None, [compared]), *kind.across]
-        frames, sentences = fit(coloured(frames, compared), kind.room, without)
+        frames, sentences = fit(coloured(frames, compared, whole), kind.room, without)
     data = _read_rows(kind, frames, options)
     if isinstance(data, str):
         is_invalid = not len(measured(frames["summary"])) and len(measured(every["summary"]))

@@ -25,6 +25,7 @@ from volbench.present.formatting import latency
 from volbench.present.plots.description import COLUMN_FORMATS
 from volbench.present.plots.grammar import MAX_COLOURS, RESULT, Layout, held_words, layout_of
 from volbench.present.plots.kinds import KINDS, RESPONSES, Frames, Options
+from volbench.present.plots.labels import palette
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, LATENCY_KINDS, Metric
 from volbench.units import counted_noun
 
@@ -70,6 +71,20 @@ class Drawing:
     points: tuple[tuple[Point, ...], ...]  # of each response
     notes: tuple[str, ...]  # sentences of the caption
     base: str = ""  # what values are divided by; empty for nothing
+    whole: Drawing | None = None  # that of all results, where a condition left some of them
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """What is compared to the place of its colour."""
+        names = {**(self.whole.names if self.whole else {}), **self.names}
+        return {text: place for place, text in enumerate(filter(None, names))}
+
+    @property
+    def plain(self) -> str:
+        """Colour where nothing is compared: that of its value among all results."""
+        by = self.whole.layout.by if self.whole else ()
+        values = (_value_words(name, self.design.constants.get(name)) for name in by)
+        return palette(self.places.get(", ".join(filter(None, values)), 0))
 
     @property
     def answer(self) -> str:
@@ -201,7 +216,13 @@ def read_drawing(frames: Frames, options: Options, names: Sequence[str]) -> Draw
     base = options.choice.relative_to
     if base:
         points = [_relative(own, design, layout, base) for own in points]
-    drawing = Drawing(design, layout, responses, tuple(points), (), base)
+    whole = None
+    if options.every is not None:
+        every = measured(options.every())
+        rows = plain_rows(every[every["direction"] != "sync"])
+        all_ = design_of(rows, first=options.choice.columns)
+        whole = Drawing(all_, layout_of(all_, options.choice), (), (), ())
+    drawing = Drawing(design, layout, responses, tuple(points), (), base, whole)
     return replace(drawing, notes=(*_notes(drawing), *filter(None, notes)))
 
 

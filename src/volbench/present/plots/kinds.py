@@ -58,6 +58,8 @@ class Options:
     latency: str = "lat"  # kind of the latencies over time, ``lat``, ``clat`` or ``slat``
     # campaign to its facts of hosts and volumes by name, read by the charts that show trends
     facts: Callable[[], Mapping[str, Mapping[str, str]]] = dict
+    # summary of all results, of which a condition left some: they keep the colours they have there
+    every: Callable[[], pd.DataFrame] | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -121,6 +122,19 @@ def line_series(names: Sequence[str], *, columns: int = 30) -> tuple[Series, ...
     return tuple(
         Series(name, wrap_name(printable(name), columns=columns), *line_look(index))
         for index, name in enumerate(names)
+    )
+
+
+def lines_of(rows: pd.DataFrame, names: pd.Series[str]) -> tuple[Series, ...]:
+    """Return a series for each name, in the colour of what is compared where rows have one."""
+    series = line_series([*dict.fromkeys(names)], columns=28)
+    if COLOUR not in rows:
+        return series
+    firsts = rows[[COLOUR, COLOUR_PLACE]].assign(_name=names).drop_duplicates("_name")
+    turns = firsts.groupby(COLOUR, observed=True).cumcount()
+    return tuple(
+        replace(each, colour=palette(int(place)), dash=DASHES[turn % len(DASHES)])
+        for each, place, turn in zip(series, firsts[COLOUR_PLACE], turns, strict=True)
     )
 
 

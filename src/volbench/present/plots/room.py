@@ -24,20 +24,21 @@ MISSING = "none"  # Value of what is compared where a run has none
 _PATTERN = frozenset({"rw", "direction"})
 
 
-def coloured(frames: Frames, column: str) -> Frames:
+def coloured(frames: Frames, column: str, whole: pd.DataFrame) -> Frames:
     """Return frames whose rows of runs have what is compared in the columns `BY` and `COLOUR`.
 
     A value has its place in the design, so that it has one colour in all charts.
 
     Args:
         column: of the summary, whose values have colours; empty for none.
+        whole: the summary of all results, of which a condition may have left some.
     """
     if not column:
         return frames
     summary = frames["summary"]
     values = summary[column].astype(object).where(summary[column].notna(), None)
     texts = summary[[*_JOINS]].assign(_text=[value_words(column, value) for value in values])
-    factor = design_of(plain_rows(measured(summary))).by_column.get(column)
+    factor = design_of(plain_rows(measured(whole))).by_column.get(column)
     ordered = [value_words(column, value) for value in factor.values] if factor else []
     places = {text: n for n, text in enumerate(dict.fromkeys([*ordered, *texts["_text"], MISSING]))}
     marked = dict(frames)

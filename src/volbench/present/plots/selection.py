@@ -42,11 +42,7 @@ def not_shown(drawn: int, total: int, what: str, criterion: str = "the first one
 
 
 def in_last_bin(summary: pd.DataFrame, statistics: Iterable[str]) -> str:
-    """Return the sentence about percentiles without a value, in fio's last bin; "" for none.
-
-    Args:
-        statistics: that the chart shows, such as ``p99``.
-    """
+    """Return the sentence about percentiles without a value, in fio's last bin; "" for none."""
     found = [
         {lower_bound(row, name) for name in statistics} - {""}
         for row in records(measured(summary).dropna(subset=["impossible"]))

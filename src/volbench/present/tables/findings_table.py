@@ -105,11 +105,7 @@ FINDING_COLUMNS: tuple[Column[Row], ...] = (
 
 
 def findings_table(rows: Sequence[Row]) -> Table[Row]:
-    """Return a row for each finding.
-
-    Args:
-        rows: of the findings frame; JSON has the evidence as an object.
-    """
+    """Return a row for each finding."""
     return Table(
         "findings",
         FINDING_COLUMNS,

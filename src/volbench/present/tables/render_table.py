@@ -253,11 +253,7 @@ def _char_width(char: str) -> int:
 def lay_out(
     columns: Sequence[Column[Item]], natural: Sequence[int], *, width: int | None
 ) -> Layout:
-    """Return the columns that fit, and their widths.
-
-    Args:
-        width: of the screen; None where there is no limit.
-    """
+    """Return the columns that fit, and their widths."""
     visible = list(range(len(columns)))
     if width is None:
         return Layout(visible, natural)
@@ -310,11 +306,7 @@ def _stretched(widths: list[int], natural: Sequence[int], room: int) -> list[int
 
 
 def wrap(text: str, width: int | None) -> list[str]:
-    """Return a text in lines that are no longer than a width; words that are longer are broken.
-
-    Args:
-        width: None for no limit.
-    """
+    """Return a text in lines that are no longer than a width; words that are longer are broken."""
     lines = text.split("\n")
     if width is None or all(display_width(line) <= width for line in lines):
         return lines

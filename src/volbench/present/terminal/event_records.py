@@ -113,9 +113,6 @@ class EventStream:
     """Listener that writes each event as a line of JSON.
 
     A reader that goes away ends the stream, not the campaign.
-
-    Args:
-        clock: monotonic, in seconds.
     """
 
     def __init__(self, stream: TextIO, *, clock: Clock) -> None:

@@ -34,11 +34,7 @@ _OTHER_LINES = 6  # Lines of the screen that are not the table's
 
 
 class LiveProgress:
-    """Bars on a terminal: one for the campaign, one for each run under way.
-
-    Args:
-        clock: monotonic, in seconds.
-    """
+    """Bars on a terminal: one for the campaign, one for each run under way."""
 
     def __init__(
         self, stream: TextIO, *, clock: Clock = time.monotonic, console: Console | None = None

@@ -35,7 +35,6 @@ from volbench.present.plots.metrics import (
 )
 from volbench.units import counted_noun
 
-PLAIN = "palette-0"  # Colour where nothing is compared
 _LIMIT = Series("limit", "declared limit", "ink", dash="limit")  # Across bars
 _COLUMN_IN, _MIN_WIDTH_IN = 2.75, 6.5
 _MAX_HEIGHT_IN = 11.0  # Of all panels together
@@ -244,7 +243,7 @@ def _frame(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> pd.Data
                 "_low": point.ends[0],
                 "_high": point.ends[1],
                 "_sound": not point.remark,
-                "_colour": point.colour or PLAIN,
+                "_colour": point.colour or drawing.plain,
             }
             for point in points
         ]
@@ -355,7 +354,8 @@ def _end_texts(
     if not named and any(abs(a - b) > 1e-9 for a, b in zip(apart, shares, strict=True)):
         return ()  # values would touch
     text = [
-        (f"{drawing.names[str(key)]}: " if named and key != PLAIN else "") + metric.text(float(end))
+        (f"{drawing.names[str(key)]}: " if named and key in drawing.names else "")
+        + metric.text(float(end))
         for key, end in zip(ends["_colour"], ends["_value"], strict=True)
     ]
     placed = pd.DataFrame(
@@ -537,7 +537,7 @@ def _grid(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Pan
         )
         title = ", ".join(filter(None, (_panel_title(drawing, key), label)))
         if layout.view == "towers":
-            towers = marks.Bars3D(data, value="_value", text="_text", series=PLAIN)
+            towers = marks.Bars3D(data, value="_value", text="_text", series=drawing.plain)
             made.append(replace(panel, marks=(towers,), z=upright, title=title))
         else:
             bar = metric.label if key == drawing.panels[-1] else ""
@@ -559,7 +559,7 @@ def _with_table(plot: Plot, drawing: Drawing) -> Plot:
             name = ", ".join(filter(None, parts)) or metric.label
             if name not in rows:
                 rows[name] = ["-"] * len(xs)
-                series.append(point.colour or PLAIN)
+                series.append(point.colour or drawing.plain)
             rows[name][xs.index(point.x)] = metric.text(point.middle)
     if len(rows) > _MAX_TABLE_ROWS:
         raise InputError(
@@ -589,7 +589,7 @@ def _with_table(plot: Plot, drawing: Drawing) -> Plot:
 
 
 def _series(drawing: Drawing) -> tuple[Series, ...]:
-    series = labels.line_series([*filter(None, drawing.names)])  # also of what is not drawn
+    series = labels.line_series([*drawing.places])  # also of what is not drawn
     drawn = (each for each in series if each.key in drawing.colours)
     named = (replace(each, label=drawing.names[each.key]) for each in drawn)
     return (*named, _LIMIT)
@@ -603,11 +603,11 @@ def describe(drawing: Drawing) -> str:
             continue
         known = sorted(points, key=lambda point: point.middle)
         low, high = (
-            f"{metric.text(point.middle)} ({_where(drawing, point)})"
+            f"{metric.text(point.middle)}{_where(drawing, point)}"
             for point in (known[0], known[-1])
         )
-        ends = f"max {high}" if len(known) == 1 else f"max {high}, min {low}"
-        sentences.append(f"{metric.label} of {counted_noun(len(known), 'point')}: {ends}")
+        ends = f"highest {high}, lowest {low}" if known[1:] else high
+        sentences.append(f"{metric.label} of {counted_noun(len(known), 'result')}: {ends}")
     return ". ".join(sentences) + "."
 
 
@@ -616,7 +616,8 @@ def _where(drawing: Drawing, point: Point) -> str:
     parts = [_panel_title(drawing, point.panel), point.colour]
     if layout.x and layout.x not in layout.by:
         parts.append(str(point.x) if layout.x == RESULT else value_words(layout.x, point.x))
-    return ", ".join(filter(None, parts)) or "all results"
+    where = ", ".join(filter(None, parts))
+    return f" ({where})" if where else ""
 
 
 _PAINTERS: Mapping[str, Callable[[Drawing, Metric, Sequence[Point]], list[Panel]]] = {

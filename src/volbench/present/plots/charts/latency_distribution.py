@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.aggregate import distribution, in_classes
-from volbench.analyse.frames.job_frames import BY, KEY, key_of
+from volbench.analyse.frames.job_frames import BY, COLOUR, COLOUR_PLACE, KEY, key_of
 from volbench.analyse.frames.workload_words import PLURALS
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
@@ -46,7 +46,7 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     rows, kind = distribution(frames["histogram"], frames["summary"])
     if rows.empty:
         return MISSING_BINS
-    data = labels.identified(rows, ["bin_high_s", "count", "share"])
+    data = labels.identified(rows, ["bin_high_s", "count", "share", COLOUR, COLOUR_PLACE])
     return data.assign(latency=LATENCY_KINDS[kind], label=rows["label"], _line=rows["line"])
 
 
@@ -98,9 +98,9 @@ def build_ecdf(bins: pd.DataFrame) -> Plot:
     return replace(
         grid(panels, height_in=_CURVES_IN if is_wide else _WHOLE_IN, abreast=abreast),
         width_in=10,
-        series=labels.line_series([*dict.fromkeys(names)], columns=28),
+        series=labels.lines_of(one, names),
         caption=(_FROM_BINS, _CUT if _is_last(edges).any() else ""),
-        rows=bins,
+        rows=bins.drop(columns=[COLOUR, COLOUR_PLACE], errors="ignore"),
         shared_x=True,
     )
 

@@ -77,7 +77,7 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     ends = (low / span**0.04, low * span**1.14)  # with room for the text at the right
     x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
     is_repeated = bool((rows["repeats"] > 1).any())
-    note = "Points: medians of the repeats' percentiles" if is_repeated else ""
+    note = "Points: medians of the repeats' percentiles; of max the largest" if is_repeated else ""
     names = [labels.wrap_name(printable(name), columns=60) for name in labels.directed(rows)]
     bare = rows.loc[rows[list(_STATISTICS[:-1])].isna().all(axis=1), "label"]
     only_max = f"{_some(bare)}: max only, as fio reported none of these percentiles"
