@@ -9,7 +9,7 @@ import pytest
 from tests.engine.conftest import Disks, call
 from tests.planned import a_folder, planned_run
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.described_volumes import look_at
+from volbench.engine.hosts.described_volumes import describe_files, look_at
 from volbench.errors import RefusedError
 from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
@@ -31,9 +31,18 @@ def scratch_from(journal: Journal, tmp_path: Path, *, allow: Sequence[str] = ())
     return Scratch(LocalExecutor(), journal, key="key", allowed=lambda _run: allow, history=history)
 
 
+def expect(scratch: Scratch, *paths: str | Path, **options: str) -> None:
+    """Let a run await files in one folder."""
+    names = ":".join(Path(path).name for path in paths)
+    section = Section(name="w", options={"filename": names, "rw": "write", "size": "4", **options})
+    run = planned_run(a_folder(Path(paths[0]).parent), section)
+    described = describe_files(LocalExecutor(), planned_files(run))
+    scratch.expect(run, dict(zip(planned_files(run), described, strict=True)))
+
+
 def write_in_run(scratch: Scratch, path: Path) -> None:
     """Let a run make a file."""
-    scratch.expect([str(path)])
+    expect(scratch, path)
     path.write_text("data")
     scratch.settle([str(path)])
 
@@ -48,7 +57,7 @@ def test_existing_files_are_kept(tmp_path: Path, journal: Journal) -> None:
     path = tmp_path / "precious"
     path.write_text("data")
     scratch = scratch_from(journal, tmp_path)
-    scratch.expect([str(path)])
+    expect(scratch, path)
     scratch.settle([str(path)])
     assert not scratch.owns(str(path))
     scratch.remove()
@@ -62,7 +71,7 @@ def test_a_file_that_replaced_a_scratch_file_is_kept(
     """Another file in its place is left alone and named, also if fio's was never seen."""
     path = tmp_path / "made"
     scratch = scratch_from(journal, tmp_path)
-    scratch.expect([str(path)])
+    expect(scratch, path)
     path.write_text("data")
     if is_settled:
         scratch.settle([str(path)])
@@ -74,26 +83,40 @@ def test_a_file_that_replaced_a_scratch_file_is_kept(
     assert path.read_text() == "somebody's"
 
 
-def test_fio_may_replace_a_file_while_its_run_goes_on(tmp_path: Path, journal: Journal) -> None:
-    """It unlinks a file that is too short, or in each of its loops; an older one is not its own."""
+@pytest.mark.parametrize("is_loop", [True, False])
+def test_fio_may_replace_a_file_while_its_run_goes_on(
+    tmp_path: Path, journal: Journal, *, is_loop: bool
+) -> None:
+    """It unlinks a file that is too short, or in each of its loops; others are a user's."""
     path, older = tmp_path / "made", tmp_path / "older"
     older.write_text("somebody's")
     scratch = scratch_from(journal, tmp_path)
-    scratch.expect([str(path)])
-    for is_over in (False, False, True):
-        path.unlink(missing_ok=True)
-        path.write_text("x")
-        scratch.settle([str(path)], is_over=is_over)
-        assert scratch.owns(str(path))
-        if not is_over:
-            path.unlink()
+    expect(scratch, path, unlink_each_loop=str(int(is_loop)))
+    for text in ("x", "x again", "somebody's"):
+        if text != "x":
+            path.rename(tmp_path / f"before {text}")  # its inode is not used again
+        path.write_text(text)
+        scratch.settle([str(path)], is_over=text == "x again")
+        assert scratch.owns(str(path)) == (text == "x" or (text == "x again" and is_loop))
+        if text == "x":
+            made = path.rename(tmp_path / "moved")
             path.hardlink_to(older)
             scratch.settle([str(path)])
             assert not scratch.owns(str(path))
-    path.unlink()
-    path.write_text("somebody's")
-    scratch.settle([str(path)])
-    assert not scratch.owns(str(path))
+            made.replace(path)
+    assert scratch.remove() == (str(path),)
+
+
+def test_a_file_that_is_too_short_is_replaced_once(tmp_path: Path, journal: Journal) -> None:
+    """What takes the place of the longer one is a user's, though it is younger."""
+    path, scratch = tmp_path / "short", scratch_from(journal, tmp_path)
+    write_in_run(scratch, path)
+    expect(scratch, path, size="64")
+    for text in ("longer", "somebody's"):
+        path.rename(tmp_path / f"before {text}")
+        path.write_text(text)
+        scratch.settle([str(path)])
+        assert scratch.owns(str(path)) == (text == "longer")
 
 
 def test_a_link_in_the_place_of_the_private_folder_leads_to_no_file(
@@ -104,7 +127,7 @@ def test_a_link_in_the_place_of_the_private_folder_leads_to_no_file(
     placed = scratch.place(run_in(tmp_path))
     assert placed is not None
     (path,) = map(Path, planned_files(placed))
-    scratch.expect([str(path)])
+    expect(scratch, path)
     path.parent.rename(tmp_path / "moved")
     (tmp_path / "mine").mkdir()
     path.parent.symlink_to(tmp_path / "mine")
@@ -197,7 +220,7 @@ def test_a_later_controller_claims_what_was_made_while_a_run_went_on(
     placed = scratch_from(journal, tmp_path).place(run)
     assert placed is not None
     (path,) = planned_files(placed)
-    scratch_from(journal, tmp_path).expect([path])
+    expect(scratch_from(journal, tmp_path), path)
     (control / "start").mkdir(parents=True)
     for name in [control / "end", Path(path)] if is_late else [Path(path), control / "end"]:
         time.sleep(0.02)  # births are told to the tick of the kernel
@@ -292,7 +315,7 @@ def test_a_family_of_files_is_one_entry(tmp_path: Path, journal: Journal) -> Non
     placed = scratch.place(run)
     assert placed is not None
     files = planned_files(placed)
-    scratch.expect(files)
+    expect(scratch, *files)
     assert len((tmp_path / "journal.jsonl").read_text()) < 1000
     assert scratch_from(journal, tmp_path).paths == tuple(sorted(files))
     Path(files[7]).write_text("x")

@@ -15,8 +15,8 @@ from volbench.engine.conditioning.run_preparation import FLUSH_S, BlockSampler, 
 from volbench.engine.conditioning.volume_warmup import make_room, progress_words
 from volbench.engine.guard.device_guard import HeldDevices, attachment_of
 from volbench.engine.guard.preflight import RunGuard
-from volbench.engine.guard.run_guard import RESULT_BYTES, check_space, displaces
-from volbench.engine.guard.scratch_files import Scratch
+from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
+from volbench.engine.guard.scratch_files import Scratch, displaces
 from volbench.engine.guard.volume_targets import probe_volume, volume_facts
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState
@@ -300,7 +300,7 @@ class Worker:
         if writes_buffered(run) or not had_files:
             self._dirty.writes += 1
         self._devices.begin(run)
-        self._scratch.expect(files, state.files)
+        self._scratch.expect(run, state.files)
         if make_room(executor, run, state.files):
             self._scratch.settle(files)
         attempt = self._attempt(run, directory, facts, gate)

@@ -13,10 +13,10 @@ from volbench.engine.guard.run_guard import (
     RunConsent,
     check_run,
     check_space,
-    displaces,
     may_write,
     question_about,
 )
+from volbench.engine.guard.scratch_files import displaces
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import Content, HostState, look_at
 from volbench.errors import FioError, InputError, NoSpaceError, quoted

@@ -17,17 +17,17 @@ from volbench.engine.guard.device_guard import (
     check_unused,
     consent_option,
 )
+from volbench.engine.guard.scratch_files import displaces
 from volbench.engine.guard.volume_targets import check_not_among_devices
 from volbench.engine.hosts.described_volumes import Content, HostState, content_of, free_bytes_at
 from volbench.errors import NoSpaceError, RefusedError, quoted
 from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, VolumeQuestion
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import lays_out, writes
 from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_files import file_ranges
 from volbench.model.campaign.planned_run import Consent, Run, Volume, VolumeKind
-from volbench.model.profile.option_policy import displacing_option, filling_option
+from volbench.model.profile.option_policy import filling_option
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.expand import missing_size
 from volbench.units import format_capacity, format_size
@@ -343,13 +343,6 @@ def _check_kept(run: Run, path: str, consent: RunConsent, *, size_bytes: int) ->
             "the job: fio would replace it by another",
             hint=f"make it longer: truncate -s {end} {quoted(path)}; or decrease the size",
         )
-
-
-def displaces(run: Run) -> str:
-    """Return the option or engine that may remove a file or change its length; or ""."""
-    reviewed = shipped_table().options
-    names = (displacing_option(run.effective(part), reviewed=reviewed) for part in run.sections)
-    return next(filter(None, names), "")
 
 
 def _check_bounds(run: Run, consent: RunConsent) -> None:

@@ -25,9 +25,11 @@ from volbench.execute.agent.volumes import (
     folder_contents,
 )
 from volbench.execute.protocol import Executor, OperationError
+from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import writes
-from volbench.model.campaign.planned_files import planned_files
+from volbench.model.campaign.planned_files import file_ranges, planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, Volume, VolumeKind
+from volbench.model.profile.option_policy import displacing_option
 from volbench.store.journal import History
 
 # Seconds between polls for new files, until they are seen. What fio makes in between is unknown to
@@ -85,7 +87,7 @@ class Scratch:
         self._abandoned: dict[str, FileIdentity] = {}
         self._found = dict(history.found.get(executor.host, {}) if is_own_machine else {})
         self._made: set[str] = set()
-        self._awaited: set[str] = set()
+        self._awaited: dict[str, bool] = {}  # whether fio may make it more than once
         self._is_remote = executor.is_remote
 
     def place(self, run: Run, *, make: bool = True) -> Run | None:
@@ -266,7 +268,7 @@ class Scratch:
 
     def owns(self, path: str, seen: Mapping[str, DescribedFile] | None = None) -> bool:
         """Return whether this campaign created the file at a path, as described before."""
-        return self._is_own(path, self._identities([path], seen)[path])
+        return self._is_own(path, seen[path].identity if seen else self._identities([path])[path])
 
     def _is_own(self, path: str, identity: FileIdentity | None) -> bool:
         return bool(identity) and self._files.get(path) == identity and self._is_certain(path)
@@ -276,21 +278,20 @@ class Scratch:
         identity = self._files[path]
         return identity is not None and (bool(identity[-1]) or path in self._made)
 
-    def _identities(
-        self, paths: Sequence[str], seen: Mapping[str, DescribedFile] | None = None
-    ) -> dict[str, FileIdentity | None]:
-        """Return the identities of files, as described before or looked up now."""
-        if seen is not None and all(path in seen for path in paths):
-            return {path: seen[path].identity for path in paths}
+    def _identities(self, paths: Sequence[str]) -> dict[str, FileIdentity | None]:
+        """Return the identities of files, looked up now."""
         return dict(zip(paths, identities_of(self._executor, paths), strict=True))
 
-    def expect(self, paths: Sequence[str], seen: Mapping[str, DescribedFile] | None = None) -> None:
-        """Record the files that a run is about to create; existing files are skipped."""
+    def expect(self, run: Run, seen: Mapping[str, DescribedFile]) -> None:
+        """Record the files that a run is about to create, or to replace as they are too short."""
+        paths = planned_files(run)
         with self._lock:
-            identities = self._identities(paths, seen)
-            absent = [path for path, identity in identities.items() if identity is None]
-            owned = (path for path, mark in identities.items() if self._is_own(path, mark))
-            self._awaited.update(absent, owned)
+            sizes = {path: stat.size_bytes for path in paths if (stat := seen[path].stat)}
+            ends, is_open = file_ranges(run, sizes), _is_made_often(run)
+            short = (p for p, size in sizes.items() if is_open or size < ends.get(p, (0, 0))[1])
+            absent = [path for path in paths if seen[path].identity is None]
+            owned = (path for path in short if self._is_own(path, seen[path].identity))
+            self._awaited.update(dict.fromkeys((*absent, *owned), is_open))
             self._record_file(dict.fromkeys(absent))
 
     def watcher(self, paths: Sequence[str]) -> Callable[[float], None]:
@@ -316,7 +317,7 @@ class Scratch:
     def settle(self, paths: Iterable[str], *, is_over: bool = False) -> None:
         """Record the identity of files that a run has created.
 
-        fio replaces a file that is too short, or in each of its loops, until its run is over.
+        What replaces a file that fio makes only once is a user's.
         """
         paths = tuple(paths)
         with self._lock:
@@ -331,7 +332,8 @@ class Scratch:
                 if not (mark and 0 < identity[-1] < mark[-1])  # fio's is younger, a user's may not
                 if posixpath.dirname(path) not in moved  # a link to a user's folder is there
             }
-            self._awaited.difference_update(paths if is_over else ())
+            for path in paths if is_over else [p for p in changed if not self._awaited[p]]:
+                self._awaited.pop(path, None)
             self._made.update(changed)
             self._record_file(changed)
 
@@ -342,11 +344,12 @@ class Scratch:
             return
         folders = {place: path for place, (path, _) in self._folders.items()}
         volumes = [_in_folder(each, folders.get(each.place, "")) for each in run.volume.each]
-        last_ns = lived.ended_ns or math.inf
+        last_ns, is_open = lived.ended_ns or math.inf, _is_made_often(run)
         with self._lock:
             planned = planned_files(_with_volumes(run, volumes))
-            expected = [path for path in planned if path in self._files]
-            self._awaited.update(() if lived.ended_ns else expected)
+            known = {p: self._files[p] or (0,) for p in planned if p in self._files}
+            expected = [p for p, mark in known.items() if is_open or mark[-1] < lived.began_ns]
+            self._awaited.update({} if lived.ended_ns else dict.fromkeys(expected, is_open))
             seen = self._identities(expected)
             made = {p: mark for p, mark in seen.items() if mark != self._files[p] and mark}
             self._record_file(
@@ -439,6 +442,19 @@ class Scratch:
             host = self._executor.host
             self._log.write("scratch", host=host, files=listed, families=counts)
             self._files.update(files)
+
+
+def displaces(run: Run) -> str:
+    """Return the option or engine that may remove a file or change its length; or ""."""
+    reviewed = shipped_table().options
+    names = (displacing_option(run.effective(part), reviewed=reviewed) for part in run.sections)
+    return next(filter(None, names), "")
+
+
+def _is_made_often(run: Run) -> bool:
+    """Return whether fio may make a file of a run anew after it has made it."""
+    grows = any("offset_increment" in run.effective(section) for section in run.sections)
+    return grows or len(run.sections) > 1 or bool(displaces(run))
 
 
 def _in_folder(volume: Volume, folder: str) -> Volume:

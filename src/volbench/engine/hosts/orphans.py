@@ -22,14 +22,6 @@ def identify(executor: Executor, pid: int) -> dict[str, object]:
     return executor.ask(identify_process, pid)._asdict()
 
 
-def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
-    """Return whether a recorded process still runs; a reused pid does not count."""
-    pid, ticks = process.get("pid"), process.get("start_ticks")
-    if not isinstance(pid, int) or ticks is None:
-        return False
-    return identify(executor, pid) == dict(process)
-
-
 def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
     """End a process of an earlier controller; return whether it was still running."""
     pid, ticks, boot = process.get("pid"), process.get("start_ticks"), process.get("boot_id")
