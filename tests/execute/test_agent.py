@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import PATIENCE_S, until
-from volbench.errors import ConnectError, DeadlineError, TransportError
+from volbench.errors import ConnectError, DeadlineError, RefusedError, TransportError
 from volbench.execute.agent import files
+from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.facts import clock
 from volbench.execute.agent.files import (
     FolderPart,
@@ -40,6 +42,8 @@ from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.program_bundle import agent_program
 from volbench.execute.protocol import OperationError
 from volbench.execute.typed_operations import checked_answer
+from volbench.store.archive import forget_attempt
+from volbench.store.layout import RunFolder
 
 ONCE = Patience(tries=1)
 
@@ -423,3 +427,23 @@ def test_removals_of_the_same_folder_do_not_hinder_each_other(
     monkeypatch.setattr(shutil, "rmtree", overtaken)
     files.remove_work_folder(str(tmp_path), str(tmp_path / "key"))
     assert not (tmp_path / "key").exists()
+
+
+@pytest.mark.root
+def test_nothing_is_removed_from_a_mount(tmp_path: Path) -> None:
+    """Neither below a work folder nor below that of a run, whose name has a blank."""
+    below = tmp_path / "a key/mine"
+    below.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "none", below], check=True)
+    try:
+        (below / "file").touch()
+        with pytest.raises(AgentError, match="something is mounted below it"):
+            files.remove_work_folder(str(tmp_path), str(below.parent))
+        with pytest.raises(RefusedError, match="something is mounted below"):
+            forget_attempt(RunFolder(below.parent))
+        assert (below / "file").exists()
+    finally:
+        subprocess.run(["umount", below], check=True)
+    forget_attempt(RunFolder(below.parent))
+    files.remove_work_folder(str(tmp_path), str(below.parent))
+    assert not below.parent.exists()

@@ -219,20 +219,6 @@ def test_symlinks_are_resolved(machine: Machine) -> None:
     assert machine.executor.ask(real_path, "/") == "/"
 
 
-def test_kinds_of_paths_are_distinguished(machine: Machine) -> None:
-    """A path is a file, a folder or nothing; a symlink is what it leads to."""
-    text = stat_of(machine.executor, f"{machine.root}/text")
-    folder = stat_of(machine.executor, f"{machine.root}/folder")
-    assert text is not None
-    assert (text.kind, text.size_bytes, text.rdev) == ("file", 4, (0, 0))
-    assert folder is not None
-    assert folder.kind == "directory"
-    assert folder == stat_of(machine.executor, f"{machine.root}/link")
-    assert (folder.device, folder.inode) != (text.device, text.inode)
-    for name in ("missing", "dangling", "text/below"):
-        assert stat_of(machine.executor, f"{machine.root}/{name}") is None
-
-
 def test_files_are_removed(machine: Machine) -> None:
     """A removed file is gone, and its removal can be repeated."""
     path = f"{machine.root}/folder/a"

@@ -67,12 +67,6 @@ def test_a_character_may_arrive_in_two_parts(tmp_path: Path) -> None:
     assert first + process.read_output() == "\N{LATIN SMALL LETTER E WITH ACUTE}\ufffd\n"
 
 
-def test_standard_error_that_can_not_be_written_is_reported(tmp_path: Path) -> None:
-    """A missing folder for standard error is an error before anything is started."""
-    with pytest.raises(TransportError, match="cannot be written: No such file"):
-        EXECUTOR.start(["true"], cwd=str(tmp_path), stderr=str(tmp_path / "none" / "stderr"))
-
-
 def test_a_path_that_cannot_be_examined_is_an_error(tmp_path: Path) -> None:
     """A loop of symlinks is not taken for a place where nothing stands."""
     loop = tmp_path / "loop"

@@ -22,15 +22,6 @@ def write_three(path: Path, *, seal: Seal | None = None) -> None:
         journal.write("run", run="002-b", state=RunState.RUNNING, process={"pid": 8})
 
 
-def test_last_state_of_each_run_counts(tmp_path: Path) -> None:
-    """A Run's state is what the journal said last."""
-    path = tmp_path / "journal.jsonl"
-    write_three(path)
-    history = read_history(path)
-    assert history.states == {"001-a": RunState.FINISHED, "002-b": RunState.RUNNING}
-    assert history.processes["002-b"] == {"pid": 8}
-
-
 def test_a_journal_truncated_anywhere_is_read_and_continued(tmp_path: Path) -> None:
     """Cut anywhere, a journal reads without error, and what is appended afterwards is kept."""
     whole = tmp_path / "whole.jsonl"
@@ -58,16 +49,6 @@ def test_garbage_in_the_middle_is_refused_with_its_line(tmp_path: Path) -> None:
     path.write_bytes(b"\n".join([lines[0], b"rubbish}", *lines[1:]]))
     with pytest.raises(ArchiveError, match=r"journal\.jsonl:2"):
         read_history(path)
-
-
-def test_scratch_files_are_remembered_until_removed(tmp_path: Path) -> None:
-    """Files on volumes are known again after a crash, and forgotten once removed."""
-    path = tmp_path / "journal.jsonl"
-    with Journal(path) as journal:
-        journal.write("scratch", host="h", files={"/d/a": None, "/d/b": None, "/d/c": [8, 1]})
-        journal.write("scratch", host="h", files={"/d/a": [8, 1, 12, 345]})
-        journal.write("scratch-removed", host="h", paths=["/d/b"])
-    assert read_history(path).scratch == {"h": {"/d/a": (8, 1, 12, 345), "/d/c": None}}
 
 
 @pytest.mark.parametrize(

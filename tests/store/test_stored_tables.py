@@ -14,7 +14,6 @@ import volbench
 from tests.command_line import call
 from tests.finished_campaign import finish, half_finished
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
-from volbench.analyse.frames.job_frames import plain_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.api import opened_runs
 from volbench.api.many_campaigns import store_tables
@@ -82,14 +81,6 @@ def test_commands_read_what_is_stored(layout: Layout, calls: Counter[str], verb:
     assert call(verb, layout.root).returncode == 0
     assert calls == ONCE
     assert {path.name: path.stat().st_mtime_ns for path in layout.tables.iterdir()} == times
-
-
-def test_rows_equal_the_frame(layout: Layout) -> None:
-    """Plain rows hold what the pandas frame holds, None for what is unknown."""
-    opened = volbench.open_campaign(layout.root)
-    for name in ("summary", *DERIVED):
-        frame = opened.frame(name)
-        assert opened.rows(name) == plain_rows(frame)
 
 
 @pytest.mark.parametrize(("version", "reads"), [("RULES_VERSION", 1), ("TABLES_VERSION", 2)])

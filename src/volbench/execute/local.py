@@ -17,7 +17,7 @@ from typing import ParamSpec, TypeVar
 
 from volbench.errors import RefusedError, TransportError
 from volbench.execute.agent import supervisor
-from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.facts import Survey, survey
 from volbench.execute.agent.files import (
     NamedFile,
@@ -207,8 +207,9 @@ class LocalExecutor(LocalBase, AgentHost):
             require_linux()
         try:
             return operation(*args, **kwargs)
-        except AgentError as error:
-            raise OperationError(error.kind, error.message) from error
+        except (AgentError, OSError) as error:
+            failure = of_os_error(error)
+            raise OperationError(failure.kind, failure.message) from error
 
     def clock(self) -> tuple[ClockReading, ...]:
         """Return one reading of this machine's clock."""

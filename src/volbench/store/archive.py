@@ -28,6 +28,7 @@ from volbench.store.atomic_files import (
 )
 from volbench.store.held_folder import (
     checked_results_folder,
+    has_mount,
     hold_folder,
     make_private_folder,
     refuse_foreign,
@@ -211,13 +212,10 @@ def fresh_run_folder(layout: Layout, run_id: str, *, durable: bool = True) -> Ru
 def forget_attempt(folder: RunFolder) -> None:
     """Remove the files of an attempt that started no process."""
     try:
-        for path in folder.path.glob("*"):
-            if path == folder.attempts:
-                continue
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        if has_mount(folder.path):
+            raise RefusedError(f"something is mounted below {folder.path}", hint="unmount that")
+        for path in set(folder.path.glob("*")) - {folder.attempts}:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     except OSError as error:
         raise unwritable(folder.path, error) from error
 

@@ -138,17 +138,6 @@ def test_a_link_in_the_place_of_the_private_folder_leads_to_no_file(
     assert path.read_text() == "somebody's"
 
 
-def test_ownership_survives_a_crash(tmp_path: Path, journal: Journal) -> None:
-    """A later controller knows from the journal what an earlier one made."""
-    path = tmp_path / "made"
-    write_in_run(scratch_from(journal, tmp_path), path)
-    later = scratch_from(journal, tmp_path)
-    assert later.owns(str(path))
-    later.remove()
-    assert not path.exists()
-    assert read_history(tmp_path / "journal.jsonl").scratch == {"local": {}}
-
-
 def test_an_identity_without_birth_is_not_enough_after_a_crash(
     tmp_path: Path, journal: Journal
 ) -> None:

@@ -21,8 +21,10 @@ class AgentError(Exception):
         self.message = message
 
 
-def of_os_error(error: OSError) -> AgentError:
+def of_os_error(error: "AgentError | OSError") -> AgentError:
     """Return the failure that describes an OSError."""
+    if isinstance(error, AgentError):
+        return error
     reason = error.strerror or str(error)
     if error.errno in _LIMITS:
         return AgentError("failed", "{}: see {} there".format(reason, _LIMITS[error.errno]))

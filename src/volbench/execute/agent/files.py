@@ -6,11 +6,11 @@ import errno
 import hashlib
 import itertools
 import os
+import re
 import shutil
 import stat as modes
 import struct
 import sys
-import tempfile
 import typing
 import zlib
 from collections.abc import Iterable, Iterator
@@ -295,14 +295,11 @@ def place_of_others(
 
 def write_file(path: str, text: str) -> None:
     """Write a file that appears whole or not at all; OSError if that fails."""
-    descriptor, temporary = tempfile.mkstemp(
-        prefix=".{}.".format(os.path.basename(path)),
-        suffix=".tmp",
-        dir=os.path.dirname(path) or ".",
-    )
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, ".{}.{}.tmp".format(name, os.urandom(8).hex()))
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, 0o666 & ~_umask())
             file.write(text.encode("utf-8", "surrogateescape"))
             file.flush()
             os.fsync(descriptor)
@@ -312,22 +309,10 @@ def write_file(path: str, text: str) -> None:
         raise
 
 
-def _umask() -> int:
-    """Return the umask without changing it: other threads create files."""
-    with open("/proc/self/status", "rb") as file:
-        for line in file:
-            if line.startswith(b"Umask:"):
-                return int(line.split()[1], 8)
-    return 0o22
-
-
 def remove(path: str) -> None:
     """Remove a file, if it exists."""
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    except OSError as error:
-        if error.errno != errno.ENOENT:
-            raise of_os_error(error) from error
 
 
 def remove_exactly(files: "list[NamedFile]") -> "list[bool]":
@@ -336,13 +321,10 @@ def remove_exactly(files: "list[NamedFile]") -> "list[bool]":
     The identity is (major, minor, inode, birth time in ns); with None, the path is only looked at.
     Return for each whether the path no longer exists.
     """
-    try:
-        return [
-            stat(path, follow=False) is None if identity is None else remove_exact(path, identity)
-            for path, identity in files
-        ]
-    except OSError as error:
-        raise of_os_error(error) from error
+    return [
+        stat(path, follow=False) is None if identity is None else remove_exact(path, identity)
+        for path, identity in files
+    ]
 
 
 def remove_exact(path: str, identity: "typing.Iterable[int]") -> bool:
@@ -400,8 +382,6 @@ def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> P
             return _made_folders[-1]
         except FileExistsError:
             continue
-        except OSError as error:
-            raise of_os_error(error) from error
     raise AssertionError
 
 
@@ -426,13 +406,14 @@ def remove_work_folder(base: str, path: str) -> None:
     if not path.startswith(base + "/") or ".." in parts or os.path.normpath(path) == base:
         raise AgentError("refused", "it is not below {}".format(base))
     refuse_foreign(os.path.dirname(path))
+    place = path.replace("\\", r"\134").replace(" ", r"\040")  # as the kernel writes it
+    if re.search(" {}[/ ]".format(re.escape(place)), read_text("/proc/self/mountinfo") or ""):
+        raise AgentError("refused", "something is mounted below it; unmount that first")
     while os.path.lexists(path):
         try:
             shutil.rmtree(path)
         except FileNotFoundError:  # another removal got to one of its files first
             pass
-        except OSError as error:
-            raise of_os_error(error) from error
     if os.path.basename(base) == ".volbench":
         with contextlib.suppress(OSError):  # other work folders are in it
             os.rmdir(base)

@@ -124,7 +124,7 @@ class Threads:
                 self.cancelled.discard(number)
                 result = None
         except (AgentError, OSError) as error:
-            failure = error if isinstance(error, AgentError) else of_os_error(error)
+            failure = of_os_error(error)
             output.send(number, "error", [failure.kind, failure.message])
         except MemoryError:
             reason = "its agent has not enough memory for {}: see ulimit -v there".format(name)

@@ -16,6 +16,7 @@ control folder of the program, where each file appears whole or not at all:
 
 import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums
 import contextlib
+import itertools
 import json
 import os
 import shlex
@@ -52,11 +53,17 @@ CONTROL = "VOLBENCH_CONTROL"
 # Noticed by: test_supervisor.py::test_deadline_is_enforced_without_a_controller
 KILL_AFTER_S = 30.0
 _LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: test_skew.py
-_TICK_S = 1.0  # Between two looks at the deadline and at the controller of an attached program.
+_TICK_S, _LEAST_TICK_S = (
+    1.0,
+    0.05,
+)  # Between two looks at the deadline and at the controller of an attached program.
 # Free bytes beside results below which a program is ended, where twice that was free at its start:
 # less than the guard leaves beside the files of a run. Noticed by: test_supervisor.py
 _RESERVE_BYTES = 32 << 20
 _FILLING = b"\nvolbench: less than 32 MiB were free beside its results, so it was ended\n"
+_MAX_BYTES = 16 << 30  # Of results: a day of logs of 1,000 jobs. Noticed by: test_supervisor.py
+_LARGE = b"\nvolbench: its results took more than 16 GiB, so it was ended: record fewer logs\n"
+_SIZED_S = 5.0  # Between two looks at the sizes of results, of which there may be thousands.
 _ALIVE = "/alive"
 _SECTOR_BYTES = 512  # Unit of /sys/dev/block/*/size, whatever the device's own sector size.
 _FETCHED_S = 60.0  # A controller that was cut off for longer has given the host up.
@@ -261,8 +268,6 @@ def send_signal(control: str, number: int) -> None:
             os.killpg(pid_of(control), number)
         except ProcessLookupError:
             pass
-        except PermissionError as error:
-            raise of_os_error(error) from error
     if number == signal.SIGKILL:
         _kill_descendants(control)
 
@@ -339,6 +344,8 @@ class _Supervisor:
         self._sampler = None  # type: Sampler | None
         self._pid = 0
         self._has_ended = False
+        self._cwd = str(order["cwd"])
+        self._reserve_bytes, self._sized_s = _RESERVE_BYTES, 0.0
         self._started_s = 0.0
         self._is_killing = False
 
@@ -350,6 +357,8 @@ class _Supervisor:
         pid = os.getpid()
         state = {"boot": boot_id(), "supervisor_pid": pid, "supervisor_ticks": ticks_of(pid)}
         self._write_state("state", state)
+        with open(self._path("end.new"), "wb") as file:
+            file.write(b" " * 4096)  # where the disk is full, its end is written in this place
         errors = self._open(str(self._order["stderr"]))
         devices = []  # type: list[int]
         orders = self._order["hold"]
@@ -361,13 +370,14 @@ class _Supervisor:
                 _reply("0")
                 return
             devices.append(device)
-        reserve_bytes = _RESERVE_BYTES if self._free_bytes() >= 2 * _RESERVE_BYTES else 0
+        with contextlib.suppress(AgentError):
+            self._reserve_bytes *= free_space(self._cwd)[0] >= 2 * _RESERVE_BYTES
         self._start_sampler()
         self._start(state, errors, devices)
         for descriptor in devices:
             os.close(descriptor)
         _reply(str(self._pid))
-        self._supervise(errors, reserve_bytes)
+        self._supervise(errors)
         for pipe in pipes:
             os.close(pipe)
         if self._order["temporary"] and not os.fork():  # the supervisor's own end ends the watch
@@ -378,8 +388,7 @@ class _Supervisor:
         until_s = time.monotonic() + _FETCHED_S
         while os.path.isdir(self._control) and time.monotonic() < until_s:
             time.sleep(_TICK_S)
-        folder = str(self._order["cwd"])
-        remove_work_folder(os.path.dirname(folder), folder)
+        remove_work_folder(os.path.dirname(self._cwd), self._cwd)
 
     def _path(self, name: str) -> str:
         return "{}/{}".format(self._control, name)
@@ -398,9 +407,10 @@ class _Supervisor:
             raise AgentError("failed", reason) from error
 
     def _write_state(self, name: str, content: "dict[str, object]") -> None:
-        with open(self._path(name + ".new"), "w") as file:
-            json.dump(content, file)
-            file.flush()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        with open(os.open(self._path(name + ".new"), flags, 0o644), "wb") as file:
+            file.write(json.dumps(content).encode())
+            file.truncate()
             os.fsync(file.fileno())
         os.rename(self._path(name + ".new"), self._path(name))
 
@@ -459,8 +469,7 @@ class _Supervisor:
                 os.dup2(descriptor, number)
             for device in devices:
                 os.set_inheritable(device, True)
-            cwd = str(self._order["cwd"])
-            os.chdir(cwd)
+            os.chdir(self._cwd)
             argv = self._argv()
             os.execve(argv[0], argv, self._environment())  # noqa: S606 - never through a shell
         except OSError as error:
@@ -484,14 +493,22 @@ class _Supervisor:
             environment[gate.VARIABLE] = _gate_script(float(str(gate_s)), self._path("door"))
         return environment
 
-    def _free_bytes(self) -> int:
-        """Return the free bytes beside the results of the program; many where they are gone."""
-        try:
-            return free_space(str(self._order["cwd"]))[0]
-        except AgentError:
-            return sys.maxsize
+    def _check_results(self, errors: int) -> None:
+        """End a program whose results fill their disk, or never end."""
+        now_s, problem = time.monotonic(), b""
+        with contextlib.suppress(AgentError, OSError):  # a file or all of them are gone
+            problem = _FILLING if free_space(self._cwd)[0] < self._reserve_bytes else b""
+            if now_s >= self._sized_s and not problem:
+                self._sized_s = now_s + _SIZED_S
+                files = itertools.chain(os.scandir(self._cwd), os.scandir(self._control))
+                size_bytes = sum(file.stat(follow_symlinks=False).st_size for file in files)
+                problem = _LARGE if size_bytes > _MAX_BYTES else b""
+        if problem:
+            self._longest_s = now_s - self._started_s
+            with contextlib.suppress(OSError):  # it is full already
+                os.write(errors, problem)
 
-    def _supervise(self, errors: int, reserve_bytes: int) -> None:
+    def _supervise(self, errors: int) -> None:
         """Wait for the end of the program, which may not fill the disk, and of its sampler."""
         while not self._has_ended or (self._sampler is not None and not self._sampler.is_over):
             due_s = time.monotonic() + _TICK_S
@@ -503,10 +520,8 @@ class _Supervisor:
             if self.is_alone:  # no resume can take the program over
                 self._controller, self._sampler = [], None
                 self._longest_s = min(self._longest_s, time.monotonic() - self._started_s)
-            elif not self._has_ended and self._free_bytes() < reserve_bytes:
-                reserve_bytes, self._longest_s = 0, time.monotonic() - self._started_s
-                with contextlib.suppress(OSError):  # it is full already
-                    os.write(errors, _FILLING)
+            elif not (self._has_ended or self._is_killing):
+                self._check_results(errors)
             self._check_deadline()
             if self._sampler is None:
                 continue

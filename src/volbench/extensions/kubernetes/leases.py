@@ -180,13 +180,11 @@ def _is_alive(cluster: Cluster, described: Manifest) -> bool | None:
     if name := described.get("pod"):
         pod = cluster.read("Pod", str(name))
         return False if pod is None or has_ended(pod) else None
-    from volbench.engine.hosts.orphans import is_alive
-    from volbench.execute.local import LocalExecutor
-
     process, here = described.get("process", {}), _process(os.getpid())
     if not here["boot_id"] or any(process.get(key) != here[key] for key in ("boot_id", _NAMESPACE)):
         return None
-    return is_alive(LocalExecutor(), {k: v for k, v in process.items() if k != _NAMESPACE})
+    pid, ticks = process.get("pid"), process.get("start_ticks")
+    return isinstance(pid, int) and ticks is not None and _process(pid) == process
 
 
 def _process(pid: int) -> Manifest:
