@@ -1,6 +1,7 @@
 """Files that appear whole or not at all, also where a write fails half-way."""
 
 import errno
+import gzip
 import os
 import signal
 import stat
@@ -84,6 +85,8 @@ _OF_FIO = [
     b"3;fio-3.33;a;0",
     b"a: (g=0): rw=read\nfio-3.33\nStarting",
     b"1, 12, 0, 4096, 0\n",
+    b"fio version 3 iolog\n0 /data add\n",
+    gzip.compress(b'{"fio version" : "fio-3.33"}'),
     b"; reads\n[reads]\nrw=read\n",
 ]
 
@@ -101,6 +104,17 @@ def test_a_file_of_fio_is_not_replaced(tmp_path: Path, content: bytes) -> None:
     for derived in (b"# volbench 0.1.0\n[reads]\n", b'fio_version,x\nfio-3.33,1\n[{"a": [1]}]\n'):
         raw.write_bytes(derived)
         write_output(link, b"new")
+
+
+@pytest.mark.parametrize("tool", ["mkfs.ext4 -q -F", "mkswap -q"])
+def test_an_image_is_not_replaced(tmp_path: Path, tool: str) -> None:
+    """It may be mounted, below a loop device, or in use as swap."""
+    image = tmp_path / "m.img"
+    with image.open("wb") as file:
+        file.truncate(4 << 20)
+    subprocess.run([*tool.split(), image], check=True)
+    with pytest.raises(RefusedError, match="it holds a filesystem or swap"):
+        write_output(image, b"new")
 
 
 def test_what_a_campaign_needs_is_not_replaced(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 from pyarrow import parquet
 
 import volbench
-from tests.command_line import call
 from tests.finished_campaign import finish, half_finished
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.run_view import RunView
@@ -71,16 +70,6 @@ def test_all_frames_are_stored_once(layout: Layout, calls: Counter[str]) -> None
         assert (layout.tables / f"{name}.parquet").exists()
         rows(layout, name)
     assert calls == ONCE
-
-
-@pytest.mark.parametrize("verb", ["show", "check", "export"])
-def test_commands_read_what_is_stored(layout: Layout, calls: Counter[str], verb: str) -> None:
-    """Commands that read a campaign leave its stored tables alone."""
-    store_tables(volbench.open_campaign(layout.root))
-    times = {path.name: path.stat().st_mtime_ns for path in layout.tables.iterdir()}
-    assert call(verb, layout.root).returncode == 0
-    assert calls == ONCE
-    assert {path.name: path.stat().st_mtime_ns for path in layout.tables.iterdir()} == times
 
 
 @pytest.mark.parametrize(("version", "reads"), [("RULES_VERSION", 1), ("TABLES_VERSION", 2)])

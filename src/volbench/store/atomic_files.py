@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -40,12 +41,14 @@ _OF_VOLBENCH = re.compile(
 _KEY = re.compile(rb"\A[0-9a-f]{64}\s*\Z|\A-----BEGIN [A-Z ]*PRIVATE KEY-----")
 # Results, logs and job files of fio, except pages that quote one
 _OF_FIO = re.compile(
-    rb'"fio version"|^\d+;fio-\d|^fio-\d[\w.-]*\s*$|\A\d+, *\d+, *[0-2],'
+    rb'"fio version"|^\d+;fio-\d|^fio-\d[\w.-]*\s*$|\A\d+, *\d+, *[0-2],|\Afio version \d'
     rb"|\A(?!\s*<)(?s:.*^)\[[\w .-]+\]\s*$",
     re.MULTILINE,
 )
+# XFS, LUKS, partition tables and FAT, ext, swap, btrfs
+_IMAGE = re.compile(rb"(?s)XFSB|LUKS|.{510}\x55\xaa|.{1080}\x53\xef|.{4086}SWAPSP|.{65600}_BHRfS_M")
 _UNKNOWN = "its name was not typed, and it is not known as a file of volbench"
-_READ_BYTES = 1 << 16
+_READ_BYTES = 1 << 17
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Upper bound of the files that are read whole: the plan of 20,000 runs, a result of 1,000 jobs.
 # Noticed by: tests/store/test_oversized_files.py
@@ -150,6 +153,10 @@ def _reason_to_keep(old: bytes, unnamed: bytes | None) -> str:
         return "it is a key"
     if not old or (old[:1] in b"<#%\x89P" and _OF_VOLBENCH.search(old)):
         return ""
+    if _IMAGE.match(old):
+        return "it holds a filesystem or swap, which may be in use"
+    with suppress(zlib.error):
+        old = zlib.decompressobj(31).decompress(old, _READ_BYTES)
     if _OF_FIO.search(old):
         return "it is a result, log or job file of fio"
     before, now = _columns_of(old), _columns_of(unnamed or b"")
@@ -224,16 +231,15 @@ def sync_files(paths: Iterable[Path]) -> None:
     """Fsync files that were written without `durable`, and their directories."""
     for path in paths:
         try:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
+            sync_folder(path)
             sync_folder(path.parent)
         except OSError as error:
             raise unwritable(path, error) from error
 
 
 def sync_folder(path: Path) -> None:
-    """Fsync a directory."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    """Fsync a directory, or a file."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -276,8 +282,7 @@ def _refuse_constant(name: str) -> float:
 def first_error(error: ValidationError) -> str:
     """Return the first error of a model in one line, with the key."""
     first = error.errors(include_url=False, include_input=False)[0]
-    location = ".".join(str(key) for key in first["loc"])
-    return f"{location}: {first['msg']}" if location else first["msg"]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
 
 def open_regular(path: Path, *, max_bytes: int) -> BufferedReader:

@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from hashlib import file_digest, sha256
+from hashlib import file_digest
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, cast
@@ -175,11 +175,8 @@ def checksum(path: Path) -> str:
 
 def plain_checksum(path: Path) -> str:
     """Return the SHA-256 of the decompressed content of a log."""
-    digest = sha256()
     with open_log(path) as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return file_digest(stream, "sha256").hexdigest()
 
 
 @contextmanager
