@@ -180,7 +180,7 @@ def plain_checksum(path: Path) -> str:
 
 
 @contextmanager
-def open_log(path: Path, *, max_bytes: int = MAX_RAW_BYTES) -> Iterator[BinaryIO]:
+def open_log(path: Path, *, max_bytes: int = MAX_RAW_BYTES) -> Iterator[io.BufferedReader[_Guard]]:
     """Open a plain, gzip, xz or zstd log file for reading, decompressed.
 
     Args:
@@ -193,7 +193,7 @@ def open_log(path: Path, *, max_bytes: int = MAX_RAW_BYTES) -> Iterator[BinaryIO
     except _unreadable_errors() as error:
         raise _unreadable_log(path, error) from error
     limit = min(max_bytes, max(_FREE_LOG_BYTES, _MAX_LOG_RATIO * size))
-    guarded = _Guarded(path, source, limit)
+    guarded = _Guard(path, source, limit)
     with file, closing(source), io.BufferedReader(guarded, _CHUNK_BYTES) as stream:
         yield stream
 
@@ -209,7 +209,7 @@ def _unpacking(file: BinaryIO, name: str) -> BinaryIO | pa.NativeFile:
     return gzip.open(file) if name.endswith(_GZIP) else file
 
 
-class _Guarded(io.RawIOBase):
+class _Guard(io.RawIOBase):
     """Stream that raises ArchiveError if the underlying file is damaged or too large."""
 
     def __init__(self, path: Path, source: BinaryIO | pa.NativeFile, max_bytes: int) -> None:
