@@ -357,8 +357,8 @@ class _Supervisor:
         pid = os.getpid()
         state = {"boot": boot_id(), "supervisor_pid": pid, "supervisor_ticks": ticks_of(pid)}
         self._write_state("state", state)
-        with open(self._path("end.new"), "wb") as file:
-            file.write(b" " * 4096)  # where the disk is full, its end is written in this place
+        with open(self._path("reserve"), "wb") as file:
+            file.write(b" " * 4096)  # removed for its end, where the disk is full
         errors = self._open(str(self._order["stderr"]))
         devices = []  # type: list[int]
         orders = self._order["hold"]
@@ -407,10 +407,9 @@ class _Supervisor:
             raise AgentError("failed", reason) from error
 
     def _write_state(self, name: str, content: "dict[str, object]") -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
-        with open(os.open(self._path(name + ".new"), flags, 0o644), "wb") as file:
-            file.write(json.dumps(content).encode())
-            file.truncate()
+        with open(self._path(name + ".new"), "w") as file:
+            json.dump(content, file)
+            file.flush()
             os.fsync(file.fileno())
         os.rename(self._path(name + ".new"), self._path(name))
 
@@ -554,6 +553,8 @@ class _Supervisor:
             except OSError:
                 if not os.path.isdir(self._control):
                     break  # the run was removed
+                with contextlib.suppress(OSError):
+                    os.unlink(self._path("reserve"))
                 time.sleep(_TICK_S)
         gate.wake(self._path("news"))
 
