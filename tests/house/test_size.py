@@ -33,7 +33,7 @@ CEILINGS = {
     "src/volbench/plan": 4_460,
     "src/volbench/present": 13_500,
     "src/volbench/store": 2_400,
-    "tests": 61_100,
+    "tests": 61_120,
     "words of docs and README": 45_430,
     "verbs": 20,
     "options": 131,

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volbench.analyse.frames.resample import Floats
+if TYPE_CHECKING:
+    from volbench.analyse.frames.resample import Floats
 
 # Relative change below which an iteration has converged: some units in the last place of a float.
 # Noticed by: test_significance.py::test_quantiles_are_those_of_scipy

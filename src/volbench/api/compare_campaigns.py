@@ -110,8 +110,7 @@ def compare_folders(
         plans = (data.campaign for dataset in opened.values() for data in dataset.names.values())
         question = replace(question, order=tuple(chain(*map(given_order, plans))))
     if not folders or (len(folders) < 2 and not question.between):
-        hosts = {host for rows in facts.values() for host in rows["host"]}
-        column = "host" if len(hosts) > 1 else "COLUMN"
+        column = "host" if any(len({*rows["host"]}) > 1 for rows in facts.values()) else "COLUMN"
         raise InputError(
             "there is nothing to compare with: all results are of one volume",
             hint=f"name a second folder, or the column to compare: --between {column}",

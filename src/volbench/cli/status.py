@@ -264,9 +264,10 @@ def _unfinished(
     words = f"interrupted: no controller runs, and {_of_all(plan, left)} left to do"
     if len(failed) == len(left):
         words = f"{_of_all(plan, left)} failed: volbench show says why"
-    what, retry = ("repeat the failed runs", " --retry-failed") if failed else ("continue it", "")
-    hint = f"{_full_disk(folder)}{what}: volbench resume {quoted(folder)}{retry}"
-    return CampaignError(words, hint=hint)
+    hint = f"continue it: volbench resume {quoted(folder)}"
+    if failed:
+        hint = f"repeat the failed runs: volbench resume {quoted(folder)} --retry-failed"
+    return CampaignError(words, hint=_full_disk(folder) + hint)
 
 
 def _full_disk(folder: Path) -> str:

@@ -15,13 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from volbench.analyse.frames.resample import Floats
 from volbench.analyse.significance import student_quantile, student_tail
 from volbench.errors import ComparisonError, InputError
 from volbench.units import counted_noun
+
+if TYPE_CHECKING:
+    from volbench.analyse.frames.resample import Floats
 
 # Family-wise confidence of verdicts, by convention. Noticed by: test_comparison.py
 CONFIDENCE = 0.95
