@@ -71,6 +71,13 @@ class Addition:
         del asked
         return result
 
+    def judged(self, layout: Layout, *start: Any) -> None:  # noqa: ANN401 - of higher modules
+        """Judge a campaign that has ended.
+
+        Args:
+            start: its `StartOptions`, the policy for keys of hosts, and how tables are printed.
+        """
+
     def concluded(self, layout: Layout, campaign: Campaign, table_output: TableOutput) -> bool:
         """End a campaign instead of resuming it, and print its results; return whether it did."""
         del layout, campaign, table_output
@@ -131,6 +138,11 @@ class Additions(Addition):
         for part in self.parts.values():
             result = part.confirmed(result, *asked)
         return result
+
+    def judged(self, layout: Layout, *start: Any) -> None:  # noqa: ANN401 - as above
+        """Judge a campaign that has ended."""
+        for part in self.parts.values():
+            part.judged(layout, *start)
 
     def concluded(self, layout: Layout, campaign: Campaign, table_output: TableOutput) -> bool:
         """End a campaign instead of resuming it, where an extension does so."""

@@ -27,6 +27,8 @@ from volbench.errors import ComparisonError, InputError, RegressionError, Undeci
 from volbench.units import counted_noun, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from volbench.analyse.compare.comparison import Comparison, Question
     from volbench.analyse.compare.comparison_result import Compared
     from volbench.analyse.compare.workload_trends import Trend, TrendQuestion
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 # Regression that --baseline accepts by default. A trade-off: smaller changes rarely matter.
 # Noticed by: tests/cli/test_compare.py::test_a_regression_exits_with_10
-_TOLERANCE = 0.05
+TOLERANCE = 0.05
 
 
 def _question(
@@ -132,21 +134,12 @@ def compare(
     Campaigns that are not comparable are refused with exit code 8. Methods: volbench help
     statistics.
     """
-    from volbench.analyse.compare.comparability import IncomparableError
-    from volbench.api.compare_campaigns import compare_folders
     from volbench.present.plots.charts.comparison_charts import forest_plot
     from volbench.present.tables.compare_table import comparison_table, facts_table
 
     if baseline and question.tolerance is None:
-        question = replace(question, tolerance=_TOLERANCE)
-    try:
-        comparison = compare_folders(campaigns, question, where=where)
-    except IncomparableError as error:
-        table_output.write(facts_table(error.comparability))
-        names = ", ".join(error.comparability.refused)
-        raise ComparisonError(
-            f"refused: the results differ in facts that matter ({names})", hint=error.hint
-        ) from error
+        question = replace(question, tolerance=TOLERANCE)
+    comparison = compared(campaigns, question, where, table_output)
     comparison = added.confirmed(comparison, campaigns, question, where, table_output)
     comparability = comparison.comparability
     table = comparison_table(comparison, is_brief=table_output.is_brief)
@@ -157,10 +150,28 @@ def compare(
     if picture.chart:
         picture.write(forest_plot(comparison), comparison_table(comparison))
     if baseline:
-        _fail_on_regression(comparison)
+        fail_on_regression(comparison)
 
 
-def _fail_on_regression(comparison: Comparison) -> None:
+def compared(
+    campaigns: Sequence[str | Path], question: Question, where: str, table_output: TableOutput
+) -> Comparison:
+    """Compare campaigns; of those that cannot be, print in what they differ."""
+    from volbench.analyse.compare.comparability import IncomparableError
+    from volbench.api.compare_campaigns import compare_folders
+    from volbench.present.tables.compare_table import facts_table
+
+    try:
+        return compare_folders(campaigns, question, where=where)
+    except IncomparableError as error:
+        table_output.write(facts_table(error.comparability))
+        names = ", ".join(error.comparability.refused)
+        raise ComparisonError(
+            f"refused: the results differ in facts that matter ({names})", hint=error.hint
+        ) from error
+
+
+def fail_on_regression(comparison: Comparison) -> None:
     """Fail on a regression, or where none could be seen; print what cannot be ruled out."""
     from volbench.analyse.compare.comparison_result import Regression, size_words, together
 

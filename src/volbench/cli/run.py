@@ -66,6 +66,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
         "volbench run database.fio --on /mnt/data --runtime 30s --section all",
         "volbench run -- fio --name=reads --rw=randread --size=1g --directory=/mnt",
         "volbench run aks-disk --on 'root@vm[1-8]:/mnt/data'",
+        "volbench run nightly.yaml --on /mnt/data --repeat 5 --baseline results/good",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
         "volbench run aks-disk --k8s --storage-class managed-csi --claim-size 250Gi",
     ),
@@ -202,6 +203,7 @@ def run(
             _copy_result(ended.layout, path)
         with reported_errors(table_output):
             refuse_unmet(ended.verdicts)
+            start.added.judged(ended.layout, start, where.host_keys, table_output)
 
 
 def _is_taken(path: Path) -> bool:

@@ -137,3 +137,18 @@ def test_trends_and_comparisons_in_python_name_a_slower_host(made: Path, tmp_pat
     assert "host 8 % slower (cpu) than usual in 6" in remarks
     found = volbench.compare(nights / "1", nights / "6", metric="iops")
     assert "host 8 % slower (cpu) in 6 than in 1" in found.remarks
+
+
+@pytest.mark.parametrize(("iops", "code"), [(100, 10), (150, 0)])
+def test_a_run_is_compared_with_its_baseline(
+    made: Path, tmp_path: Path, iops: int, code: int
+) -> None:
+    """Once it has ended; what is worse is measured again before the run fails."""
+    words = "run", made.parent / "short.yaml", "--on", URI, "--allow-destroy", URI, "--repeat", "3"
+    called(150, *words, "--output", tmp_path / "good")
+    judged = *words, "--baseline", tmp_path / "good", "--output", tmp_path / "new"
+    assert "unlike --detach" in call(*judged, "--detach").stderr
+    done = called(iops, *judged)
+    assert done.returncode == code, done.stderr
+    assert ("regression confirmed" in done.stderr) == bool(code)
+    assert (tmp_path / ".confirmed").exists() == bool(code)

@@ -4,9 +4,11 @@ from volbench.extension import Extension
 
 extension = Extension(
     name="confirming",
-    options=dict.fromkeys(
-        ("compare", "trend"), "volbench.extensions.confirming.confirm_options:CONFIRM"
-    ),
+    options={
+        "compare": "volbench.extensions.confirming.confirm_options:CONFIRM",
+        "trend": "volbench.extensions.confirming.confirm_options:CONFIRM",
+        "run": "volbench.extensions.confirming.confirm_options:BASELINE",
+    },
     explain="volbench.extensions.confirming.judgement:explained",
     listeners=("volbench.extensions.confirming.host_speed:calibrated",),
 )

@@ -1,9 +1,12 @@
-"""Option --confirm of trend and compare, and the consent that a repetition needs."""
+"""Options --confirm of trend and compare, with the consent that it needs, and --baseline of run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from volbench.cli.additions import Addition, Additions
 from volbench.cli.hosts import HOST_KEYS
@@ -23,11 +26,10 @@ from volbench.cli.start import StartOptions
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from volbench.engine.campaign.campaign_state import Settings
     from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.planned_run import Consent
+    from volbench.store.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,6 @@ class Confirmation(Addition):
                 message = f"{given} is for measuring again"
                 raise InputError(message, hint="add --confirm, or leave it out")
             return result
-        from volbench.extensions.confirming.judgement import judged_again
-        from volbench.extensions.confirming.repetition import repeat_campaign
-
         start = StartOptions(
             output=None,
             consent=self.consent,
@@ -65,13 +64,70 @@ class Confirmation(Addition):
             added=Additions({}),
             allow_exec=self.allow_exec,
         )
+        return _judged_again(result, *asked, start=start, host_keys=self.host_keys)
 
-        def measure(folder: Path, jobs: set[str]) -> Path:
-            keys = self.host_keys
-            return repeat_campaign(folder, jobs, start=start, host_keys=keys, output=asked[3])
 
-        return judged_again(result, *asked[:3], measure=measure)
+def _judged_again(
+    result: Any,  # noqa: ANN401 - trends, or a comparison
+    *asked: Any,  # noqa: ANN401 - campaigns, question and condition, and how tables are printed
+    start: StartOptions,
+    host_keys: HostKeyPolicy,
+) -> Any:  # noqa: ANN401 - as above
+    from volbench.extensions.confirming.judgement import judged_again
+    from volbench.extensions.confirming.repetition import repeat_campaign
 
+    def measure(folder: Path, jobs: set[str]) -> Path:
+        return repeat_campaign(folder, jobs, start=start, host_keys=host_keys, output=asked[3])
+
+    return judged_again(result, *asked[:3], measure=measure)
+
+
+@dataclass(frozen=True)
+class Baseline(Addition):
+    """Campaign with which a new one is compared when it has ended."""
+
+    baseline: Path | None
+
+    def __post_init__(self) -> None:
+        """Refuse a baseline where nobody waits for the end, or nothing can be measured again."""
+        if self.baseline is not None and (given := given_option("detach", "k8s")):
+            raise InputError(
+                f"--baseline waits for a campaign and measures alarms again, unlike {given}",
+                hint="compare when it has ended: volbench compare BASELINE FOLDER --baseline",
+            )
+
+    def judged(self, layout: Layout, *start: Any) -> None:  # noqa: ANN401 - as there
+        """Fail if a campaign is worse than its baseline, and is again when repeated once.
+
+        Args:
+            start: as for `Addition`.
+        """
+        if self.baseline is None:
+            return
+        from volbench.analyse.compare.comparison import Question
+        from volbench.cli.compare import TOLERANCE, compared, fail_on_regression
+        from volbench.present.tables.compare_table import comparison_table
+
+        begun, host_keys, table_output = start
+        asked = [self.baseline, layout.root], Question(tolerance=TOLERANCE), "", table_output
+        comparison = compared(*asked)
+        again = replace(begun, dry_run=False, yes=True, added=Additions({}))
+        comparison = _judged_again(comparison, *asked, start=again, host_keys=host_keys)
+        table_output.write(comparison_table(comparison, is_brief=table_output.is_brief))
+        fail_on_regression(comparison)
+
+
+BASELINE = option_group(
+    "confirming",
+    Baseline,
+    click.option(
+        "--baseline",
+        type=click.Path(exists=True, path_type=Path),
+        metavar="DIR",
+        help="Compare with the campaign in DIR at the end; what is more than 5 % worse is measured "
+        "again, and exits with 10 if it is worse again, with 11 if that could not be seen.",
+    ),
+)
 
 CONFIRM = option_group(
     "confirming",
