@@ -1,6 +1,7 @@
 """Root makes no temporary files where another user could replace them."""
 
 import os
+import subprocess
 import tempfile
 from pathlib import Path
 from unittest import mock
@@ -63,16 +64,22 @@ def test_a_link_of_another_user_is_not_followed_twice(tmp_path: Path) -> None:
 
 
 def test_folders_of_killed_probes_are_removed(tmp_path: Path) -> None:
-    """Neither those of another user, nor those that a process uses."""
-    left, theirs = tmp_path / "volbench-probe-a", tmp_path / "volbench-probe-b"
-    for folder, owner in ((left, 0), (theirs, OTHER_USER)):
+    """Neither those of another user, that a process uses, or below which something is mounted."""
+    names = ("made_one", "of_other", "mounted0", "results")
+    left, theirs, mounted, named = (tmp_path / f"volbench-probe-{name}" for name in names)
+    for folder, owner in ((left, 0), (theirs, OTHER_USER), (mounted, 0), (named, 0)):
         (made(folder, owner=owner, mode=0o700) / "fio.json").touch()
         os.utime(folder, (0, 0))
-    with mock.patch.object(tempfile, "tempdir", str(tmp_path)), probe_folder() as used:
-        os.utime(used, (0, 0))
-        with probe_folder() as other:
-            assert {*tmp_path.iterdir()} == {theirs, used, other}
-    assert [*tmp_path.iterdir()] == [theirs]
+    kept = {theirs, mounted, named}
+    subprocess.run(["mount", "--bind", mounted, mounted], check=True)
+    try:
+        with mock.patch.object(tempfile, "tempdir", str(tmp_path)), probe_folder() as used:
+            os.utime(used, (0, 0))
+            with probe_folder() as other:
+                assert {*tmp_path.iterdir()} == kept | {used, other}
+    finally:
+        subprocess.run(["umount", mounted], check=True)
+    assert {*tmp_path.iterdir()} == kept
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from volbench.execute.agent.files import (
     place_of_others,
     read_files,
     real_path,
+    refuse_mounts,
     which,
     write_files,
 )
@@ -78,8 +79,9 @@ def temporary_folder() -> str:
 def probe_folder() -> Iterator[Path]:
     """Yield a temporary folder, after the removal of those that killed processes have left."""
     parent = Path(temporary_folder())
-    for left in parent.glob(f"{_PROBE}*"):
-        with suppress(OSError), _locked(left):
+    for left in parent.glob(f"{_PROBE}????????"):  # as tempfile names it
+        with suppress(OSError, AgentError), _locked(left):
+            refuse_mounts(str(left))
             if time.time() - left.stat().st_mtime > _NEW_S:
                 shutil.rmtree(left)
     with tempfile.TemporaryDirectory(prefix=_PROBE, dir=parent) as made, _locked(Path(made)):

@@ -406,9 +406,7 @@ def remove_work_folder(base: str, path: str) -> None:
     if not path.startswith(base + "/") or ".." in parts or os.path.normpath(path) == base:
         raise AgentError("refused", "it is not below {}".format(base))
     refuse_foreign(os.path.dirname(path))
-    place = path.replace("\\", r"\134").replace(" ", r"\040")  # as the kernel writes it
-    if re.search(" {}[/ ]".format(re.escape(place)), read_text("/proc/self/mountinfo") or ""):
-        raise AgentError("refused", "something is mounted below it; unmount that first")
+    refuse_mounts(path)
     while os.path.lexists(path):
         try:
             shutil.rmtree(path)
@@ -417,6 +415,13 @@ def remove_work_folder(base: str, path: str) -> None:
     if os.path.basename(base) == ".volbench":
         with contextlib.suppress(OSError):  # other work folders are in it
             os.rmdir(base)
+
+
+def refuse_mounts(path: str) -> None:
+    """Refuse to remove a folder on or below which something is mounted."""
+    place = path.replace("\\", r"\134").replace(" ", r"\040")  # as the kernel writes it
+    if re.search(" {}[/ ]".format(re.escape(place)), read_text("/proc/self/mountinfo") or ""):
+        raise AgentError("refused", "something is mounted below it; unmount that first")
 
 
 def fetch_folder(path: str, have: "dict[str, int]") -> "Iterator[FolderPart]":

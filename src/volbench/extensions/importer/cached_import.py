@@ -18,6 +18,7 @@ from volbench import __version__
 from volbench.errors import ArchiveError, InputError, OutputError, quoted, unwritten
 from volbench.extensions.importer.import_campaign import ImportRequest, staged_import
 from volbench.extensions.importer.scan_folders import ScanResult, sources_below
+from volbench.store.held_folder import has_mount
 from volbench.store.layout import results_cache
 from volbench.store.log_files import MAX_BYTES
 from volbench.units import counted_noun
@@ -55,7 +56,7 @@ def _campaign_of(path: Path, *, shown: str, source: str) -> Path:
             os.utime(entry)
             if not campaign.exists():
                 for other in cache.glob("[0-9a-f]" * 32):
-                    if time.time() - other.stat().st_mtime > _UNUSED_S:
+                    if time.time() - other.stat().st_mtime > _UNUSED_S and not has_mount(other):
                         shutil.rmtree(other, ignore_errors=True)
                 counts.write_text(_import(path, campaign), encoding="utf-8")
         found = counts.read_text(encoding="utf-8")
