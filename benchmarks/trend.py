@@ -201,7 +201,6 @@ def real(path: Path, tolerance: float) -> None:
     the night after it, for nobody measured the same night twice.
     """
     nights = pd.read_csv(path, parse_dates=["date"]).sort_values("date")
-    years = (nights["date"].iloc[-1] - nights["date"].iloc[0]).days / 365
     speeds = [tuple(row) for row in nights.filter(like="cal_").to_numpy(dtype=float)]
     for metric in nights.select_dtypes("number").columns.difference(["run"]):
         if metric.startswith("cal_"):
@@ -214,7 +213,7 @@ def real(path: Path, tolerance: float) -> None:
         excused = [each for each in found if host_explains(each, logs, known)]
         rest = [each for each in found if each not in excused]
         held = [each for each in rest if next_night_agrees(each, logs)]
-        rates = (f"{len(some) / years:.1f}" for some in (found, rest, held))
+        rates = (f"{len(some) * YEAR / len(logs):.1f}" for some in (found, rest, held))
         print(f"| {path.stem} | {metric} | {len(logs)} | {' | '.join(rates)} |", flush=True)
 
 
