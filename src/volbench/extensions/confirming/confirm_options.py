@@ -113,7 +113,8 @@ class Baseline(Addition):
         comparison = compared(*asked)
         again = replace(begun, dry_run=False, yes=True, added=Additions({}))
         comparison = _judged_again(comparison, *asked, start=again, host_keys=host_keys)
-        table_output.write(comparison_table(comparison, is_brief=table_output.is_brief))
+        if table_output.format == "table":  # beside the results, which are one document
+            table_output.write(comparison_table(comparison, is_brief=table_output.is_brief))
         fail_on_regression(comparison)
 
 
