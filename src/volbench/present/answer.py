@@ -138,7 +138,8 @@ def answer(design: Design, *, invalid: str = "") -> list[str]:
         design: of valid results.
         invalid: results that were left out, such as ``5 invalid results (page-cache)``.
     """
-    plain = design_of([row for row in design.rows if not row.get(WITHIN)])
+    rows = [row for row in design.rows if not row.get(WITHIN)]
+    plain = design_of(rows) if len(rows) < len(design.rows) else design
     lines = [f"{subject(design, invalid=invalid)}."] if design.rows else []
     lines += [*rate_sentences(design), *(_findings(plain) if plain.rows else ()), *_noise(plain)]
     lead = "Left out" if lines else "Nothing valid"
