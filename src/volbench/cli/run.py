@@ -293,7 +293,7 @@ def as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
 @on_option("Device, file or NBD URI.", is_required=True)
 @click.option(
     "--mode",
-    type=click.Choice(["write", "read", "read-written", "write-read", "random"]),
+    type=click.Choice(["write", "read", "read-written", "write-read", "random", "sprandom"]),
     default="write-read",
     show_default=True,
     help="Write all of it, read all of it or what is used (a volume restored from a snapshot), or "
@@ -351,7 +351,8 @@ def warmup(
     from volbench.model.profile.profile_settings import Warming, WarmingMode
     from volbench.plan.expansion.expand import Terms
 
-    if mode in {"random", "read-written"} and (unused := given_option("jobs", "extents")):
+    unused = given_option("jobs", "extents")
+    if unused and mode in {"random", "sprandom", "read-written"}:
         raise InputError(f"--mode {mode} does not use {unused}", hint="leave it out")
     given = {"bs": bs_bytes, "iodepth": iodepth, "numjobs": jobs, "size": size_bytes}
     options = {name: str(value) for name, value in given.items() if value is not None}

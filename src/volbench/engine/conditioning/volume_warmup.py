@@ -21,7 +21,7 @@ from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState,
 from volbench.model.profile.option_policy import unknown_option
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import WarmingMode
-from volbench.plan.expansion.extents import MIN_EXTENT_BYTES, Basis
+from volbench.plan.expansion.extents import MIN_EXTENT_BYTES, Basis, given_bytes
 from volbench.store.layout import Layout
 from volbench.units import format_duration, format_rate, format_size
 
@@ -29,6 +29,7 @@ IsDone = Callable[[Run], bool]
 _NAMES = {
     "sample": "random read-back, verified",
     "random": "writes in random order",
+    "twice": "two sequential writes",
     "used": "reads of used blocks",
 }
 
@@ -207,12 +208,12 @@ def bases_of(
 ) -> dict[str, Basis]:
     """Return what is known of the volumes that jobs warm up, by role."""
     bases = {}
-    for job in (job for profile in profiles for job in profile.jobs if job.warming):
+    for defaults, job in ((each.defaults, job) for each in profiles for job in each.jobs):
         if job.warming is None or job.role not in volumes:
             continue
         volume = volumes[job.role]
         size_bytes = _size_of(executor, volume)
-        if not size_bytes and not job.options.get("size"):
+        if not (size_bytes or given_bytes(job, defaults)):
             raise InputError(
                 f"job {job.name}: the size of {volume.target} cannot be detected",
                 hint="give it: --size 10g, or size: 10g in the job",
@@ -222,12 +223,13 @@ def bases_of(
 
 
 def _basis(executor: Executor, mode: WarmingMode, target: str, size_bytes: int) -> Basis:
-    if mode is WarmingMode.RANDOM:
+    if mode in {WarmingMode.RANDOM, WarmingMode.SPRANDOM}:
         table = options_on(executor)
         if "sprandom" in table.options:
             return Basis(size_bytes, note="by sprandom", has_sprandom=True)
         why = unknown_option(table, "sprandom")
-        words = f"each block is written once, in random order: {why.message} ({why.hint})"
+        how = "twice, in order" if mode is WarmingMode.SPRANDOM else "once, in random order"
+        words = f"each block is written {how}: {why.message} ({why.hint})"
         return Basis(size_bytes, note=words)
     if mode is not WarmingMode.READ_WRITTEN or not size_bytes:
         return Basis(size_bytes)

@@ -344,6 +344,7 @@ class WarmingMode(StrEnum):
     READ_WRITTEN = "read-written"
     WRITE_READ = "write-read"
     RANDOM = "random"
+    SPRANDOM = "sprandom"
 
 
 class Warming(Document):
@@ -352,7 +353,7 @@ class Warming(Document):
     shorthand: ClassVar[str] = "mode"
     always_dumped: ClassVar[tuple[str, ...]] = ("extents",)
 
-    mode: WarmingMode = Field(description="`read-written`: used blocks; `random`: writes.")
+    mode: WarmingMode = Field(description="`random`, `sprandom`: writes.")
     extents: Integer = Field(
         default=0, ge=0, le=MAX_EXTENTS, description="About how many extents; 0: by size."
     )

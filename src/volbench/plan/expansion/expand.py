@@ -23,7 +23,7 @@ from volbench.model.campaign.planned_run import (
 from volbench.model.profile.option_policy import changing_option
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile
 from volbench.model.profile.profile_settings import MAX_TRIALS, MIN_REPEATS, Limits
-from volbench.plan.expansion.extents import Basis, Touch, touches
+from volbench.plan.expansion.extents import Basis, Touch, given_bytes, touches
 from volbench.plan.expansion.shared_file import layouts
 from volbench.plan.profile.limit_sources import known_limits, within_machine
 
@@ -326,7 +326,7 @@ def _touches(
         )
     basis = terms.bases.get(job.role)
     whole_bytes = basis.size_bytes if basis else 0
-    size_bytes = int(job.options.get("size") or whole_bytes or EXAMPLE_BYTES)
+    size_bytes = given_bytes(job, profile.defaults) or whole_bytes or EXAMPLE_BYTES
     if size_bytes > whole_bytes > 0 and volume.kind is not VolumeKind.FILE:
         raise InputError(
             f"job {job.name}: the warm-up covers {size_bytes} bytes, but {volume.target} has only "

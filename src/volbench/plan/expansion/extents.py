@@ -44,8 +44,13 @@ RANDOM = {"rw": "randwrite", "norandommap": "1", "random_generator": "lfsr"}
 # Small extents of used blocks, which try parallel reads: eight go beyond 64 reads. Noticed by:
 # tests/plan/expansion/test_extents.py::test_used_blocks_are_covered_once
 TRIALS, MAX_TRIAL_BYTES = 8, 256 << 20
-# In order, so that `iodepth`, the most parallel reads, is what runs in parallel
-USED = {"numjobs": "1", "iodepth": "256"}
+# Options of passes. Used blocks are read in order, so that `iodepth`, the most parallel reads, is
+# what runs in parallel; SNIA's PTS writes twice before a test.
+_OWN = {
+    "used": {"numjobs": "1", "iodepth": "256"},
+    "random": {"bs": "4096"},
+    "twice": {"bs": "131072", "loops": "2"},
+}
 
 
 @dataclass(frozen=True)
@@ -125,19 +130,29 @@ class Touch:
     section: Section  # with all options of the run
 
 
+def given_bytes(job: Job, defaults: Options) -> int:
+    """Return the size that a warm-up is given; 0 for none. Sprandom stands for a job of fio's."""
+    is_like_others = job.warming and job.warming.mode is WarmingMode.SPRANDOM
+    size = job.options.get("size") or (defaults.get("size") if is_like_others else "") or ""
+    return int(size) if size.isdecimal() else 0
+
+
 def touches(
     job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind, basis: Basis | None = None
 ) -> Iterator[Touch]:
     """Yield the runs of a warm-up: the extents of each pass, then a sample read back.
 
     Args:
-        defaults: defaults of its profile; only ioengine and direct apply.
+        defaults: defaults of its profile; only ioengine and direct apply, with sprandom also the
+            filename in a directory.
         basis: for modes that depend on the host; None where it is not known.
     """
-    shared: Options = {n: defaults[n] for n in ("ioengine", "direct") if n in defaults}
-    warming = job.warming or Warming(mode=WarmingMode.READ)
-    is_used, is_random = (warming.mode is m for m in (WarmingMode.READ_WRITTEN, WarmingMode.RANDOM))
-    own = USED if is_used else {"bs": "4096"} if is_random else {}
+    warming, basis = job.warming or Warming(mode=WarmingMode.READ), basis or Basis()
+    is_file = warming.mode is WarmingMode.SPRANDOM and kind is VolumeKind.DIRECTORY
+    names = ("ioengine", "direct", *(["filename"] if is_file else []))
+    shared: Options = {name: defaults[name] for name in names if name in defaults}
+    passes = _passes(warming.mode, basis)
+    own = _OWN.get(passes[0], {})
     merged: Options = {**DEFAULTS, **own, **shared, **job.options}
     options = {name: value for name, value in merged.items() if value is not None}
     block = int(options["bs"])
@@ -145,33 +160,32 @@ def touches(
         raise InputError(
             f"job {job.name}: the volume has no size", hint="declare it with size: 10g"
         )
-    passes = ["read"] if is_used else warming.mode.split("-")
-    basis = basis or Basis()
-    if is_random and basis.has_sprandom:
+    if basis.has_sprandom:
         options = {"sprandom": "1", **options}
-    pieces = _pieces(warming, options, basis, size_bytes=size_bytes)
+    pieces = _pieces(passes[0], warming.extents, options, basis, size_bytes=size_bytes)
     if not pieces:
         raise InputError(
             f"job {job.name}: nothing to read, for the volume holds no data ({basis.note})",
             hint="to read all of it: mode read",
         )
-    for rw in passes:
+    for direction in passes:
+        rw = {"used": "read", "twice": "write"}.get(direction, direction)
         for number, piece in enumerate(pieces, start=1):
             label = f"{job.name}-{rw}-{number:0{len(str(len(pieces)))}d}of{len(pieces)}"
             whole = piece.block_bytes == block  # sprandom needs many blocks
             given = {name: options[name] for name in options if whole or name != "sprandom"}
             of_extent = {**given, **_extent_range(piece), "rw": rw, **_unaligned(piece, kind, rw)}
-            if is_random:
+            if direction == "random":
                 of_extent |= RANDOM if whole else {"rw": "write"}
             if kind is VolumeKind.DIRECTORY:
                 of_extent.setdefault("filename", f"{job.name}.warm")
-            if rw == "write" and piece.block_bytes % SECTOR_BYTES == 0:
+            if direction == "write" and piece.block_bytes % SECTOR_BYTES == 0:
                 of_extent |= {"verify": "crc32c", "do_verify": "0"}
             extent = Extent(
                 offset_bytes=piece.offset_bytes,
-                size_bytes=piece.size_bytes,
+                size_bytes=piece.size_bytes * int(options.get("loops", "1")),
                 volume_bytes=size_bytes,
-                direction="used" if is_used else rw,
+                direction=direction,
                 note=basis.note,
             )
             yield Touch(label, job.name, extent, Section(name=job.name, options=of_extent))
@@ -179,16 +193,23 @@ def touches(
         yield _sample(job, options, pieces, size_bytes=size_bytes, kind=kind)
 
 
+def _passes(mode: WarmingMode, basis: Basis) -> list[str]:
+    """Return the passes of a mode: what fio does, or the name of another way to do it."""
+    if mode is WarmingMode.SPRANDOM:
+        return ["random" if basis.has_sprandom else "twice"]
+    return ["used"] if mode is WarmingMode.READ_WRITTEN else mode.split("-")
+
+
 def _pieces(
-    warming: Warming, options: Mapping[str, str], basis: Basis, *, size_bytes: int
+    direction: str, count: int, options: Mapping[str, str], basis: Basis, *, size_bytes: int
 ) -> tuple[Piece, ...]:
     block, numjobs = int(options["bs"]), max(1, int(options["numjobs"]))
-    if warming.mode is WarmingMode.READ_WRITTEN:
+    if direction == "used":
         ranges = [(0, size_bytes)] if basis.ranges is None else basis.ranges
         return tuple(cut_used(ranges, size_bytes=size_bytes, block_bytes=block))
-    if warming.mode is WarmingMode.RANDOM:
+    if direction in {"random", "twice"}:
         return cut(size_bytes, block_bytes=block, numjobs=1, count=1)
-    return cut(size_bytes, block_bytes=block, numjobs=numjobs, count=warming.extents)
+    return cut(size_bytes, block_bytes=block, numjobs=numjobs, count=count)
 
 
 def _sample(
