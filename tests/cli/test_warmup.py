@@ -93,9 +93,7 @@ def killed_after(count: int, arguments: list[str], folder: Path) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-def test_a_killed_warm_up_continues_after_the_last_extent(
-    tmp_path: Path, volbench: Volbench
-) -> None:
+def test_a_killed_warm_up_continues_where_it_was(tmp_path: Path, volbench: Volbench) -> None:
     """Nothing that was finished before the controller was killed is done again."""
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
     (tmp_path / "p.yaml").write_text(PROFILE)

@@ -167,7 +167,7 @@ def test_intervals_without_all_jobs_are_left_out() -> None:
 
 
 def test_a_filled_volume_has_no_warm_up_curve() -> None:
-    """After a warm-up there is no first touch; without intervals nothing to read."""
+    """After a warm-up there is no first touch; without intervals, or a climb, nothing to read."""
     t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
     summary = pd.DataFrame([rows_of("fill", "warmup"), rows_of("first", "measured")])
     series = pd.concat([series_of(run, t_s, iops) for run in ("fill", "first")])
@@ -176,13 +176,8 @@ def test_a_filled_volume_has_no_warm_up_curve() -> None:
     summary = pd.DataFrame([rows_of("first", "measured")])
     empty = series_of("first", np.arange(1.0), np.ones(1)).iloc[:0]
     assert curves(summary, empty) == ()
-
-
-def test_a_flat_first_run_is_not_a_warm_up_curve() -> None:
-    """A Run that did not climb and has no second pass says nothing about warming up."""
-    t_s = np.arange(1.0, 61.0)
-    summary = pd.DataFrame([rows_of("first", "measured")])
-    assert curves(summary, series_of("first", t_s, np.full(60, 500.0))) == ()
+    flat = series_of("first", np.arange(1.0, 61.0), np.full(60, 500.0))
+    assert curves(summary, flat) == ()
 
 
 def test_a_fill_is_the_sum_of_its_extents() -> None:

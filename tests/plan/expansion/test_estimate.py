@@ -116,6 +116,7 @@ def test_files_are_laid_out_at_a_rate() -> None:
     limited = estimate(planned(f"{read}, limits: {{bandwidth: 10MB/s}}"))
     assert limited.total_s == pytest.approx(GIB / 1e7 + 60 + CAMPAIGN_S + START_S)
     assert (limited.fill_s, limited.lays_out, written.lays_out) == (0, True, False)
+    assert estimate(planned(read, kind=VolumeKind.FILE)).bytes_written == 0  # a file that exists
 
 
 def test_large_blocks_fill_a_volume_at_a_rate() -> None:

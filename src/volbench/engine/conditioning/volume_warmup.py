@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from volbench.engine.hosts.described_volumes import describe_files
 from volbench.engine.hosts.host_facts import options_on
@@ -16,6 +15,7 @@ from volbench.execute.agent.volumes import DescribedFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import writes
 from volbench.ingest.run_files import read_run_output
+from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, Volume, VolumeKind
 from volbench.model.profile.option_policy import unknown_option
@@ -136,8 +136,10 @@ class Pass:
 
 def passes_of(outcomes: Outcomes, campaign: Campaign, *, is_done: IsDone) -> tuple[Pass, ...]:
     """Return every pass of the warm-ups in a campaign, in order."""
-    groups = groupby((run for run in campaign.runs if run.extent is not None), key=_pass_of)
-    return tuple(_pass(outcomes, [*runs], is_done) for _, runs in groups)
+    groups: dict[object, list[Run]] = {}
+    for run in (run for run in campaign.runs if run.extent is not None):
+        groups.setdefault(_pass_of(run), []).append(run)
+    return tuple(_pass(outcomes, runs, is_done) for runs in groups.values())
 
 
 def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
@@ -161,6 +163,7 @@ def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
 def _extent_words(run: Run, extent: Extent) -> str:
     """Return the name of the range covered by a pass: the volume or a part of it."""
     target = (*planned_files(run), run.volume.target)[0]
+    target = target if run.host == LOCAL else f"{run.host}:{target}"
     if extent.volume_bytes < extent.whole_bytes and run.volume.kind is not VolumeKind.DIRECTORY:
         return f"the first {extent.volume_bytes} of {extent.whole_bytes} bytes of {target}"
     if not extent.whole_bytes and run.volume.kind is VolumeKind.NBD:

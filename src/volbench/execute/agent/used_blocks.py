@@ -44,7 +44,7 @@ def used_blocks(path: str, size_bytes: int, gap_bytes: int) -> UsedBlocks:
             free += [(start + first, start + end) for first, end in found]
             notes["used blocks as {} reports".format(reporter)] = True
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
+            reason = str(error).partition("] ")[2] or error
             notes["all of {} is read: {}".format(node, reason)] = True
     return UsedBlocks([*_between(free, size_bytes, gap_bytes)], "; ".join(notes))
 

@@ -134,12 +134,18 @@ def _layouts_s(runs: Sequence[Run]) -> dict[str, float]:
     there: set[tuple[str, str]] = set()
     layouts = {}
     for run in runs:
-        files = {(run.host, path): end for path, (_, end) in file_ranges(run).items()}
+        files = {(run.host, path): end for path, (_, end) in _new_files(run).items()}
         new_bytes = sum(size for key, size in files.items() if key not in there)
         rate = run.limits.bandwidth_bytes_per_s or FILL_BYTES_PER_S
         layouts[run.id] = new_bytes / rate if _reads_files(run) else 0.0
         there |= files.keys()
     return layouts
+
+
+def _new_files(run: Run) -> Mapping[str, tuple[int, int]]:
+    """Return the range of each file that a run may have to make: of none that a user named."""
+    is_named = all(v.kind is VolumeKind.FILE and not v.private_folder for v in run.volume.each)
+    return {} if is_named else file_ranges(run)
 
 
 def _reads_files(run: Run) -> bool:
@@ -321,7 +327,7 @@ def _all_written(runs: Sequence[Run]) -> list[int | None]:
     totals: list[int | None] = []
     for run in runs:
         laid_out = 0
-        for path, (_, end) in file_ranges(run).items():
+        for path, (_, end) in _new_files(run).items():
             file = run.host, path
             laid_out += end if end > there.get(file, 0) else 0
             there[file] = max(end, there.get(file, 0))

@@ -39,8 +39,8 @@ def _time(estimate: Estimate) -> str:
     if estimate.min_runs < estimate.runs:
         text += f" ({estimate.min_runs} to {estimate.runs} runs)"
     if round(estimate.fill_s):
-        rate = format_rate(FILL_BYTES_PER_S)
-        text += f", of which {_spoken(estimate.fill_s)} to fill files and volumes at {rate}"
+        rate, filling = format_rate(FILL_BYTES_PER_S), _spoken(estimate.fill_s)
+        text += f", of which {filling} for files and volumes to be filled, or read whole, at {rate}"
     further = ["write-back of cached data"] * estimate.is_cached
     if estimate.untimed:
         further.append(f"{counted_noun(estimate.untimed, 'run')} of unknown duration")

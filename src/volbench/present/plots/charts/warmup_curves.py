@@ -72,7 +72,7 @@ def build(warm_ups: _WarmUps) -> Plot:
         grid(panels, height_in=_PANEL_IN),
         heights=heights,
         width_in=10,
-        caption=(*warm_ups.paces, *warm_ups.fewer),
+        caption=warm_ups.fewer,
         has_legend=False,
     )
 
@@ -245,9 +245,10 @@ def _pass(fill: Fill, summary: pd.DataFrame) -> Panel:
     label = f"{fill.direction.capitalize()} bandwidth"
     return Panel(
         x=Axis(
-            f"Offset on {printable(short_target(fill.volume))}",
+            f"Bytes moved so far, {printable(short_target(fill.volume))}",
             "size",
             limits=(0.0, float(edges[-1])),
+            ticks=(*range(0, int(edges[-1]) + 1, 1 << int(edges[-1] / 5).bit_length()),),
         ),
         y=BANDWIDTH.axis(1.1 * float(rates.max()), label=label),
         marks=(line,),
