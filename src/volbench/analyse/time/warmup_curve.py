@@ -25,7 +25,7 @@ _NEAR_WARM = 0.9
 # Noticed by: test_warmup_curve.py::test_a_limit_hides_the_end_of_the_climb
 _MAX_LIMIT_DISTANCE = 0.03
 # Penalty from which a first pass without a second one counts as a climb.
-# Noticed by: test_warmup_curve.py::test_a_flat_first_run_is_not_a_warm_up_curve
+# Noticed by: test_warmup_curve.py::test_a_filled_volume_has_no_warm_up_curve
 _MIN_CLIMB = 0.15
 # Penalty up to which fresh blocks cost nothing worth a word.
 # Noticed by: test_warmup_curve.py::test_a_penalty_needs_the_verdict_that_blocks_got_warm
