@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from volbench.api.one_campaign import CampaignData, campaign_data
 from volbench.errors import InputError
 from volbench.extension import extensions, load
-from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
+from volbench.model.campaign.planned_run import AUDIT, Campaign, RunNote, RunState
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from volbench.present.plots.kinds import Choice, Options, View
 
 
-AUDIT = "audit"  # Name of the profile of an audit
 _MAX_NAMES = 3  # Campaigns that the text of a dataset names, so that it fits a line
 
 
@@ -192,12 +191,12 @@ class Dataset:
 
     @property
     def verdict(self) -> list[str]:
-        """What an audit found, which is its answer; empty for other campaigns."""
-        if {note.run.profile for note in self.runs.values() if note.run} == {AUDIT}:
+        """What audits found, which is their answer; empty for other campaigns."""
+        if AUDIT in {note.run.profile for note in self.runs.values() if note.run}:
             from volbench.present.tables.audit_table import audit_words  # noqa: PLC0415 - brings pandas
 
             with suppress(InputError):  # it was stopped before it measured a limit
-                return [audit_words(deliveries_of(self))]
+                return [audit_words(deliveries_of(self, profile=AUDIT))]
         return []
 
     @property
@@ -254,8 +253,7 @@ class Dataset:
         if not given:
             plans = {name: data.campaign.expect for name, data in self.names.items()}
             return verdicts_on_plans(plans, results)
-        campaigns = [data.campaign for data in self.names.values()]
-        planned = [run for campaign in campaigns for run in campaign.runs]
+        planned = [run for data in self.names.values() for run in data.campaign.runs]
         check_expectations(given, {run.job for run in planned if run.phase is Phase.MEASURED})
         return list(verdicts_of(given, results))
 
@@ -481,8 +479,8 @@ def facts_by_campaign(dataset: Dataset) -> dict[str, dict[str, str]]:
     return facts_of(provenances, dataset.summary(options=True))
 
 
-def deliveries_of(dataset: Dataset) -> list[Delivery]:
-    """Return what volumes deliver of their declared limits, the worst first.
+def deliveries_of(dataset: Dataset, *, profile: str = "") -> list[Delivery]:
+    """Return what volumes deliver of their declared limits by a profile or all, the worst first.
 
     Raises:
         InputError: no run measures a limit.
@@ -490,7 +488,7 @@ def deliveries_of(dataset: Dataset) -> list[Delivery]:
     from volbench.analyse.compare.promised_limits import deliveries  # noqa: PLC0415 - brings pandas
 
     plans = {name: note.run for name, note in dataset.runs.items() if note.run is not None}
-    return deliveries(dataset.frame, plans)
+    return deliveries(dataset.frame, plans, profile)
 
 
 def states_expectations(dataset: Dataset) -> bool:

@@ -13,6 +13,7 @@ from volbench.analyse.frames.design import design_of
 from volbench.api.compare_campaigns import dataset_trends
 from volbench.api.many_campaigns import deliveries_of, plot_frame, rounds_of, states_expectations
 from volbench.errors import ComparisonError
+from volbench.model.campaign.planned_run import AUDIT
 from volbench.present.answer import answer, missing_clients, reservations, subject, valid_results
 from volbench.present.factor_words import constants_words
 from volbench.present.plots.charts.comparison_charts import trend_plot
@@ -63,7 +64,8 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     sentences += [plot.description for plot in plots if plot.name in _LEADS] + dataset.sentences
     shown = design_of(valid or results)
     named = subject(shown, invalid=invalid * bool(valid)) if results else ", ".join(dataset.names)
-    said = [] if dataset.verdict else answer(design, invalid=invalid)
+    is_audit = {row["profile"] for row in results} == {AUDIT} and dataset.verdict
+    said = [] if is_audit else answer(design, invalid=invalid)
     own = [*missing_clients(dataset), *sentences, *(said[1:] if valid and not title else said)]
     own += reservations(dataset, valid)
     tables += [replace(trends_table(trends), title="")] if trends else []
@@ -125,7 +127,7 @@ def _special(dataset: Dataset) -> tuple[list[str], list[Table[Any]]]:
         tables.append(expectations_page_table(expected))
     if verdict := dataset.verdict:
         sentences += verdict
-        tables.append(audit_table(deliveries_of(dataset)))
+        tables.append(audit_table(deliveries_of(dataset, profile=AUDIT)))
     return sentences, tables
 
 

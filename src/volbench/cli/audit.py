@@ -226,8 +226,8 @@ def audit(
 def _request(
     roles: dict[str, str], directories: Collection[str], promised: _Promised, start: StartOptions
 ) -> CampaignRequest:
-    from volbench.api.many_campaigns import AUDIT
     from volbench.engine.campaign.prepare import CampaignRequest
+    from volbench.model.campaign.planned_run import AUDIT
     from volbench.plan.expansion.expand import Terms
 
     profile = profile_on(

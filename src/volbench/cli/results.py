@@ -75,8 +75,8 @@ def show_results(
     Args:
         printed: runs whose end, with the reason, has been printed already.
     """
-    from volbench.api.many_campaigns import AUDIT, open_campaigns, states_expectations, store_tables
-    from volbench.model.campaign.planned_run import RunState
+    from volbench.api.many_campaigns import open_campaigns, states_expectations, store_tables
+    from volbench.model.campaign.planned_run import AUDIT, RunState
     from volbench.present.tables.expectations_table import expectations_table
     from volbench.present.tables.results_table import result_tables, runs_table
 

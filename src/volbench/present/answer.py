@@ -19,6 +19,7 @@ from volbench.analyse.compare.repeat_statistics import contrast, shortage
 from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
 from volbench.analyse.frames.run_options import WITHIN, members_of
 from volbench.analyse.frames.workload_words import factor_name, shared_limit
+from volbench.model.campaign.planned_run import AUDIT
 from volbench.model.frames.columns import LABEL_PREFIX, WATCHED
 from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
@@ -84,7 +85,9 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
     """Return what was measured and what follows, for people; invalid results are counted alone."""
     valid, invalid = valid_results(results, results.results() if rows is None else rows)
     said = answer(design_of(valid), invalid=invalid)
-    said = [*said[:1], *verdict] if (verdict := results.verdict) else said
+    is_audit = {row.get("profile") for row in valid} <= {AUDIT}
+    if verdict := results.verdict:
+        said = [*said[:1], *verdict, *([] if is_audit else said[1:])]
     return [*missing_clients(results), *said, *reservations(results, valid)]
 
 

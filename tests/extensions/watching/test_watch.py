@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import urllib.request
@@ -57,8 +58,7 @@ def test_every_request_of_a_load_is_counted(loop: str, tmp_path: Path) -> None:
     summary = opened.summary().set_index("direction")
     assert summary["total_ios"].to_dict() == {"read": READS, "write": WRITES}
     assert summary["io_bytes"].to_dict() == {"read": READS * 65536, "write": WRITES * 4096}
-    assert set(summary["tool"]) == {"watch"}
-    assert set(summary["rw"]) == {"watched"}
+    assert set(zip(summary["tool"], summary["rw"], strict=True)) == {("watch", "watched")}
     assert (summary["lat_mean_s"].dropna() > 0).all()  # the kernel counts whole milliseconds
     assert summary["lat_p99_s"].isna().all()
     device, series = opened.frame("device").query("level == 'volume'"), opened.series()
@@ -74,7 +74,10 @@ def test_every_request_of_a_load_is_counted(loop: str, tmp_path: Path) -> None:
     assert call("plot", "device", tmp_path / "w", "-o", tmp_path / "d.svg").returncode == 0
     assert "fio" not in (tmp_path / "d.svg").read_text()
     page = tmp_path / "page.html"
-    assert call("report", tmp_path / "w", "-o", page).returncode == 0
+    recorded = Path(__file__).parents[2] / "campaigns" / "format-1"
+    recorded = shutil.copytree(recorded, tmp_path / "recorded")
+    assert call("report", tmp_path / "w", recorded, "-o", page).returncode == 0
+    assert f"w: {Path(loop).name}: " in page.read_text()
     resumed = call("resume", tmp_path / "w")
     assert resumed.returncode == 3
     assert "is a watch, which cannot be resumed" in resumed.stderr

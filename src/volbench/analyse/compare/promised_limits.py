@@ -181,18 +181,19 @@ class _Measure:
     disturbed: float  # share of intervals that the host disturbed
 
 
-def deliveries(frame: Frames, plans: Mapping[str, Run]) -> list[Delivery]:
+def deliveries(frame: Frames, plans: Mapping[str, Run], profile: str = "") -> list[Delivery]:
     """Return what each volume delivers of each of its limits, the worst first.
 
     Args:
         frame: returns a frame by name.
         plans: id of a run to its plan.
+        profile: whose runs count; empty for all.
 
     Raises:
         InputError: no run measures a limit.
     """
     rows = measured(frame("summary"))
-    rows = rows[[_measures_a_limit(plans.get(run)) for run in rows["run"]]]
+    rows = rows[[_measures_a_limit(plans.get(run), profile) for run in rows["run"]]]
     if rows.empty:
         raise InputError(
             "no finished run measures a limit of a volume",
@@ -226,9 +227,9 @@ def _badness(delivery: Delivery) -> tuple[int, float]:
     return [*Outcome].index(delivery.outcome), math.inf if math.isnan(short) else -short
 
 
-def _measures_a_limit(run: Run | None) -> bool:
+def _measures_a_limit(run: Run | None, profile: str) -> bool:
     """Return whether a run drives one direction of a volume alone, as fast as it can."""
-    if run is None or run.client:
+    if run is None or run.client or profile not in {"", run.profile}:
         return False
     workloads = workloads_of(run)
     one_direction = len({(work.reads, work.writes) for work in workloads}) == 1

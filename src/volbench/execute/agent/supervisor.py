@@ -16,7 +16,6 @@ control folder of the program, where each file appears whole or not at all:
 
 import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums
 import contextlib
-import itertools
 import json
 import os
 import shlex
@@ -499,7 +498,7 @@ class _Supervisor:
             problem = _FILLING if free_space(self._cwd)[0] < self._reserve_bytes else b""
             if now_s >= self._sized_s and not problem:
                 self._sized_s = now_s + _SIZED_S
-                files = itertools.chain(os.scandir(self._cwd), os.scandir(self._control))
+                files = [*os.scandir(self._cwd), *os.scandir(self._control)]  # which closes both
                 size_bytes = sum(file.stat(follow_symlinks=False).st_size for file in files)
                 problem = _LARGE if size_bytes > _MAX_BYTES else b""
         if problem:

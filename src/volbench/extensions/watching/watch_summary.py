@@ -36,12 +36,13 @@ class _Span(NamedTuple):
 
 def summary_lines(watched: Dataset) -> Iterator[str]:
     """Yield a sentence for each of the busiest disks, and for the CPUs of each host of a watch."""
-    if not all(data.campaign.is_watched for data in watched.names.values()):
+    names = [name for name, data in watched.names.items() if data.campaign.is_watched]
+    if not names:
         return
     device, processes = watched.frame("device"), watched.frame("processes")
-    own = device[device["level"] == "volume"]
+    own = device[(device["level"] == "volume") & device["campaign"].isin(names)]
     for name, rows in own.groupby("campaign", sort=False):
-        label = f"{name}: " if len(set(own["campaign"])) > 1 else ""
+        label = f"{name}: " if len(watched.names) > 1 else ""
         for line in _lines_of(rows, processes[processes["campaign"] == name]):
             yield label + line
 
@@ -57,7 +58,7 @@ def _lines_of(own: pd.DataFrame, processes: pd.DataFrame) -> Iterator[str]:
     if idle := len(busy) - len(disks):
         yield f"{counted_noun(idle, 'disk')} had no I/O."
     if left := len(disks[_SHOWN:]):
-        yield f"{counted_noun(left, 'more disk')}, less busy: volbench show --all"
+        yield f"{counted_noun(left, 'more disk')}, less busy: volbench show --use"
     for name, rows in list(own.groupby("host"))[:_SHOWN]:
         yield f"{name}: " * several + _cpu_words(rows.drop_duplicates("utc"), any(_saturated(rows)))
 

@@ -24,6 +24,7 @@ from volbench.units import counted_noun
 
 # Device major and minor, inode, and birth in ns since 1970 (0: not recorded by its filesystem)
 FileIdentity = tuple[int, int, int, int]
+AUDIT = "audit"  # Profile of an audit, whose answer is its verdict
 
 
 class VolumeKind(StrEnum):

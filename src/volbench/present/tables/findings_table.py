@@ -132,7 +132,7 @@ def findings_text(
         return f"no run that finished, so nothing was checked; the reasons: volbench show {paths}\n"
     if not rows:
         return f"no data-quality warnings in {counted_noun(runs, 'run')}\n"
-    several = len({text(row, "campaign") for row in rows}) > 1
+    several = len({text(row, "campaign") for row in rows if "/" not in text(row, "run")}) > 1
     width = width or _PIPE_WIDTH
     lines: list[str] = []
     caused = _caused(rows) if detail == "brief" else {}
