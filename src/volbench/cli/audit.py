@@ -277,8 +277,8 @@ def _refuse_short_runs(profile: Profile) -> None:
 
 
 def _unpromised(plan: Campaign) -> Iterator[str]:
+    from volbench.analyse.frames.workload_words import first_names
     from volbench.model.campaign.host import LOCAL
-    from volbench.present.report.report_text import first_names
 
     volumes = dict.fromkeys(
         run.volume.target if run.host == LOCAL else f"{run.host} {run.volume.target}"
@@ -287,7 +287,7 @@ def _unpromised(plan: Campaign) -> Iterator[str]:
     )
     if volumes:
         yield (
-            f"no limit of {printable(first_names(volumes))} is known, so there will be rates but no"
+            f"no limit of {printable(first_names(volumes, 5))} is known, so there will be rates but no"
             " verdict. Declare what is promised: --type PROVIDER/TYPE (volbench audit --list shows"
             " them), --set limits.iops=NUMBER --set limits.bandwidth=RATE, or limits in the"
             " inventory"

@@ -96,7 +96,8 @@ def workload_text(values: Mapping[str, object]) -> str:
 def first_names(names: Iterable[str], most: int) -> str:
     """Return the first of the different names, and the number of the others."""
     named = [*dict.fromkeys(names)]
-    return ", ".join(named[:most]) + (f" and {len(named) - most} more" if named[most:] else "")
+    parts = [*named[:most], *([f"{len(named) - most} more"] if named[most:] else [])]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def shared_limit(findings: Sequence[Mapping[str, object]], runs: Collection[object]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from volbench.analyse.frames.design import MIN_REPEAT_RATIO, Design
-from volbench.analyse.frames.workload_words import factor_name
+from volbench.analyse.frames.workload_words import factor_name, first_names
 from volbench.model.campaign.planned_run import RunState, count_states
 from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
@@ -110,7 +110,7 @@ def _cautions(design: Design) -> list[str]:
     }
     if buffered:
         sentences.append(
-            f"{first_names(sorted(buffered))} went through the page cache (direct=0): these numbers"
+            f"{first_names(sorted(buffered), _MAX_NAMES)} went through the page cache (direct=0): these numbers"
             " reflect the memory of the host as much as the volume."
         )
     owners = {design.compared, ""}
@@ -121,14 +121,6 @@ def _cautions(design: Design) -> list[str]:
             f" {factor_name(design.compared)}: the cause of a difference may be either."
         )
     return sentences
-
-
-def first_names(names: Iterable[str]) -> str:
-    """Return names as an enumeration; of many, the first and how many more there are."""
-    every = [*names]
-    if len(every) > _MAX_NAMES:
-        every = [*every[: _MAX_NAMES - 1], f"{len(every) - _MAX_NAMES + 1} more"]
-    return listed(every)
 
 
 def ending(part: CampaignPart) -> str:
