@@ -287,9 +287,9 @@ def _unpromised(plan: Campaign) -> Iterator[str]:
     )
     if volumes:
         yield (
-            f"no limit of {printable(first_names(volumes, 5))} is known, so there will be rates but no"
-            " verdict. Declare what is promised: --type PROVIDER/TYPE (volbench audit --list shows"
-            " them), --set limits.iops=NUMBER --set limits.bandwidth=RATE, or limits in the"
+            f"no limit of {printable(first_names(volumes, 5))} is known, so there will be rates but"
+            " no verdict. Declare what is promised: --type PROVIDER/TYPE (volbench audit --list"
+            " shows them), --set limits.iops=NUMBER --set limits.bandwidth=RATE, or limits in the"
             " inventory"
         )
 

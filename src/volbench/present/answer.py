@@ -14,8 +14,9 @@ from itertools import takewhile
 from statistics import median
 from typing import Protocol
 
+from volbench.analyse.compare.comparison_result import Verdict, shown_by
 from volbench.analyse.compare.rate_search import searches_in
-from volbench.analyse.compare.repeat_statistics import contrast, shortage
+from volbench.analyse.compare.repeat_statistics import contrast, holm, shortage
 from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
 from volbench.analyse.frames.run_options import WITHIN, members_of
 from volbench.analyse.frames.workload_words import factor_name, shared_limit
@@ -54,7 +55,6 @@ _MIN_SWEEP = 3  # Two settings are a pair. Noticed by: test_answer.py
 _MIN_GAIN = 1.05
 # Share of the highest rate from which settings are equal, of which the first is named
 _EQUAL = 0.995
-_MAX_CHANCE = 0.016  # That repeats of equal volumes are apart: 2 in 126. Noticed by: test_answer.py
 _NEAR = 0.9  # Share of the highest rate behind a knee. Noticed by: test_answer.py
 _PLATEAU = 0.93  # Share of the highest rate from which a curve is flat. Noticed by: test_answer.py
 _SAME_LIMIT = 1.3  # Ratio of plateaus up to which one limit explains them. Noticed by: the same
@@ -282,13 +282,13 @@ class Gain:
 
     values: Mapping[str, object]  # of the factors
     ratio: float
-    is_clear: bool
+    verdict: Verdict
     is_repeated: bool = True
 
     @property
     def side(self) -> int:
         """1 for a gain, -1 for a loss, 0 for neither."""
-        return 0 if not self.is_clear else 1 if self.ratio > 1 else -1
+        return {Verdict.FASTER: 1, Verdict.SLOWER: -1}.get(self.verdict, 0)
 
 
 def _of_few(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
@@ -347,28 +347,32 @@ def _standing(by_value: Mapping[object, Mapping[Hashable, CellResult]], value: o
 def _gains(
     first: Mapping[Hashable, CellResult], other: Mapping[Hashable, CellResult]
 ) -> list[Gain]:
-    return [gain_of(first[key], other[key]) for key in first if key in other]
+    return gains_of([(first[key], other[key]) for key in first if key in other])
 
 
-def gain_of(first: CellResult, other: CellResult) -> Gain:
-    """Return the ratio of two results, as `volbench compare` estimates it.
+def gains_of(pairs: Sequence[tuple[CellResult, CellResult]]) -> list[Gain]:
+    """Return the ratios of pairs of results, judged together as `volbench compare` judges them."""
+    groups = [(other.group, first.group) for first, other in pairs]
+    found = [None if shortage(*each) else contrast(*each) for each in groups]
+    levels = iter(holm([ratio.p_value for ratio in found if ratio]))
+    return [
+        Gain(first.cell.values, ratio.estimate, shown_by(ratio, next(levels)))
+        if ratio
+        else _untested_gain(first, other)
+        for (first, other), ratio in zip(pairs, found, strict=True)
+    ]
 
-    It is clear where the ranges of the repeats are apart, and either their gap exceeds the wider
-    range, as it does for three repeats of equal volumes once in 135 times, or there are so many
-    that equal volumes are merely apart once in a hundred times (five repeats each).
-    """
-    groups = other.group, first.group
-    ratio = first.rate / other.rate if shortage(*groups) else contrast(*groups).estimate
-    low, high = sorted((first, other), key=lambda result: result.rate)
-    is_repeated = len(low.rates) > 1 and len(high.rates) > 1
+
+def _untested_gain(first: CellResult, other: CellResult) -> Gain:
+    """Return the ratio of few repeats: clear if their gap exceeds the range of either side."""
+    ratio = first.rate / other.rate
+    low, high = sorted((first.rates, other.rates), key=median)
+    is_repeated = len(low) > 1 and len(high) > 1
+    is_clear = not 1 / _MIN_GAIN < ratio < _MIN_GAIN
     if is_repeated:
-        gap = math.log(min(high.rates) / max(low.rates))
-        wide = max(math.log(max(each.rates) / min(each.rates)) for each in (low, high))
-        orders = math.comb(len(low.rates) + len(high.rates), len(low.rates))
-        is_clear = gap > (0.0 if 2 / orders <= _MAX_CHANCE else wide)
-    else:
-        is_clear = not 1 / _MIN_GAIN < ratio < _MIN_GAIN
-    return Gain(first.cell.values, ratio, is_clear, is_repeated)
+        is_clear = all(min(high) * min(each) > max(low) * max(each) for each in (low, high))
+    side = Verdict.FASTER if ratio > 1 else Verdict.SLOWER
+    return Gain(first.cell.values, ratio, side if is_clear else Verdict.TOO_FEW, is_repeated)
 
 
 def _split(design: Design, gains: Sequence[Gain]) -> list[tuple[str, list[Gain]]]:
@@ -418,8 +422,10 @@ def _parts(factor: Factor, gains: Sequence[Gain]) -> Iterator[list[tuple[str, li
 def _gain_words(name: str, other: str, gains: Sequence[Gain], where: str) -> str:
     """Return what a value gains over another at some settings."""
     there = f" {where}" if where else ""
-    if not any(gain.side for gain in gains):
-        return f"{name} and {other} do not differ clearly{there} ({_times(gains)})"
+    unclear = [gain.verdict for gain in gains if not gain.side]
+    verdict = max(unclear, key=[*Verdict].index, default="")
+    if len(unclear) == len(gains):
+        return f"{name} against {other}{there}: {verdict} ({_times(gains)})"
     faster = [gain for gain in gains if gain.side == 1]
     slower = [gain for gain in gains if gain.side == -1]
     if len(slower) == len(gains):
@@ -430,9 +436,8 @@ def _gain_words(name: str, other: str, gains: Sequence[Gain], where: str) -> str
     counted = [(part, f"{_times(part)} as fast") for part in (faster, slower) if part]
     first, *others = (f"{words} at {len(part)}" for part, words in counted)
     first = first.replace(" as fast at", f" as fast as {other} at")
-    unclear = len(gains) - len(faster) - len(slower)
     parts = [f"{first} of {len(gains)} settings{there}{_once(gains)}", *others]
-    parts += [f"without a clear difference at {unclear}"] if unclear else []
+    parts += [f"{verdict} at {len(unclear)}"] if unclear else []
     return f"{name} is {', '.join(parts)}"
 
 
@@ -570,7 +575,7 @@ def _over_time(design: Design, compared: Factor, results: Sequence[CellResult]) 
     for key, result in by_value.get(last, {}).items():
         before = [of_value[key].rate for of_value in earlier if key in of_value]
         if before:
-            gain = Gain(result.cell.values, result.rate / median(before), is_clear=True)
+            gain = Gain(result.cell.values, result.rate / median(before), Verdict.FASTER)
             gains.append((gain, result))
     if not gains:
         return

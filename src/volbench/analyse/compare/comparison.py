@@ -462,8 +462,9 @@ def _of_many(of_candidate: Mapping[str, Sequence[Compared]], against: str) -> st
     sides: Counter[str] = Counter()
     middle: dict[str, float] = {}
     for name, rows in of_candidate.items():
-        found = {row.verdict for row in rows} & {Verdict.FASTER, Verdict.SLOWER}
-        sides[" and ".join(sorted(found)) or "without a clear difference"] += 1
+        found = {row.verdict for row in rows}
+        sure = sorted(found & {Verdict.FASTER, Verdict.SLOWER})
+        sides[" and ".join(sure) or max(found, key=[*Verdict].index)] += 1
         middle[name] = median(row.ratio for row in rows)
     ends = sorted(middle, key=middle.__getitem__)[:: len(middle) - 1]
     widest = max(middle.values())

@@ -95,16 +95,11 @@ class Compared:
         """What the interval shows."""
         if self.is_as_asked:
             return Verdict.ASKED
-        interval = self.interval
-        if interval is None:
+        if self.contrast is None:
             return Verdict.TOO_FEW
-        if self._is_tolerated(interval):
+        if self._is_tolerated(self.contrast.interval(self.level)):
             return Verdict.SAME
-        if not interval.excludes(1):
-            is_blind = 1 + self.detectable >= _TOO_NOISY[0]
-            return Verdict.INCONCLUSIVE if is_blind else Verdict.NOT_SHOWN
-        is_faster = (interval.low > 1) == self.measure.more_is_better
-        return Verdict.FASTER if is_faster else Verdict.SLOWER
+        return shown_by(self.contrast, self.level, more_is_better=self.measure.more_is_better)
 
     @property
     def regression(self) -> Regression | None:
@@ -274,6 +269,16 @@ def change_text(ratio: float, widest: float = 0.0) -> str:
     Ratios of one sentence have one unit, that of the widest.
     """
     return f"{signed_percent(ratio - 1)} %" if max(ratio, widest) < 2 else f"{ratio:.3g}x"
+
+
+def shown_by(contrast: Contrast, level: float, *, more_is_better: bool = True) -> Verdict:
+    """Return what a ratio shows at a confidence."""
+    interval = contrast.interval(level)
+    if not interval.excludes(1):
+        is_blind = contrast.detectable(level) >= _TOO_NOISY[0]
+        return Verdict.INCONCLUSIVE if is_blind else Verdict.NOT_SHOWN
+    is_faster = (interval.low > 1) == more_is_better
+    return Verdict.FASTER if is_faster else Verdict.SLOWER
 
 
 def untested_words(change: str, shortage: str) -> str:

@@ -30,9 +30,8 @@ def days_of(design: Design) -> str:
 
 def constants_line(design: Design, names: Sequence[str], machine: str) -> str:
     """Return what is equal in all results, with their machine and campaigns."""
-    campaigns = ", ".join(names[: _MAX_NAMES - 1])
-    if len(names) >= _MAX_NAMES:
-        campaigns = counted_noun(len(names), "campaign")
+    are_many = len(names) >= _MAX_NAMES
+    campaigns = counted_noun(len(names), "campaign") if are_many else ", ".join(names)
     return " \u00b7 ".join(filter(None, [constants_words(design), machine, campaigns]))
 
 
@@ -110,8 +109,8 @@ def _cautions(design: Design) -> list[str]:
     }
     if buffered:
         sentences.append(
-            f"{first_names(sorted(buffered), _MAX_NAMES)} went through the page cache (direct=0): these numbers"
-            " reflect the memory of the host as much as the volume."
+            f"{first_names(sorted(buffered), _MAX_NAMES)} went through the page cache (direct=0):"
+            " these numbers reflect the memory of the host as much as the volume."
         )
     owners = {design.compared, ""}
     also = [name for name, owner in design.aliases.items() if owner in owners and design.compared]

@@ -10,7 +10,7 @@ from typing import Any
 from volbench.analyse.frames.design import Design, Factor
 from volbench.analyse.frames.workload_words import factor_name
 from volbench.model.frames.columns import WATCHED
-from volbench.present.answer import by_value_of, gain_of
+from volbench.present.answer import by_value_of, gains_of
 from volbench.present.cell_results import CellResult, cell_results
 from volbench.present.factor_words import cell_words, value_names
 from volbench.present.formatting import MISSING
@@ -78,11 +78,11 @@ def _column(value: object, name: str, first: object) -> Column[_Row]:
         base = row.results.get(first, max(free, key=lambda each: each.rate, default=result))
         if result is base or base not in free or result not in free:
             return text
-        gain = gain_of(result, base)
+        [gain] = gains_of([(result, base)])
         change = f"{100 * (gain.ratio - 1):+.0f} %".replace("-", "\u2212")
         change = change if gain.ratio < 2 else f"{gain.ratio:.3g}x"
         change = change if gain.is_repeated else f"({change})"
-        return f"{text} {change}" if gain.is_clear else f"{text} ~"
+        return f"{text} {change}" if gain.side else f"{text} ~"
 
     return Column[_Row](name, show, header=name, is_right=True)
 
