@@ -12,6 +12,7 @@ from tests.present.plots.plot_parts import all_marks, caption_of, column, the_ma
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.repeat_statistics import Group, Interval
 from volbench.errors import InputError
+from volbench.extensions.catalogue.catalogue_tables import market_table
 from volbench.extensions.catalogue.pareto import pareto_plot
 from volbench.extensions.catalogue.price_performance import Market, Offer
 from volbench.present.plots.charts.comparison_charts import forest_plot
@@ -140,15 +141,13 @@ def test_a_configuration_that_may_be_no_faster_is_off_the_frontier() -> None:
 def test_a_panel_for_each_job() -> None:
     """Three jobs have three panels, two abreast."""
     offers = tuple(offer("a", 10, 100, front=True, workload=job) for job in ("x", "y", "z"))
-    firsts = tuple(replace(each, rank=1) for each in offers)
-    alike = replace(firsts[0], name="b")
-    markets = (firsts, (alike, *firsts), (alike, firsts[0]))
-    answers = [pareto_plot(Market(some, "USD")).answer for some in markets]
-    assert answers == [
-        "Least cost of an I/O: a in all 3 workloads.",
-        "Least cost of an I/O: a in 2 of 3 workloads.",
-        "Least cost of an I/O: no significant difference.",
-    ]
+    first, *firsts = (replace(o, rank=1, cost_per_1000_iops=Interval(8, 9, 10)) for o in offers)
+    dear = replace(first, name="b", rank=2, cost_per_1000_iops=Interval(10, 12, 15))
+    markets = ((first, dear, *firsts), (replace(first, beyond=1), replace(dear, rank=1)))
+    plain, doubtful = [market_table(Market(some, "USD")).title for some in markets]
+    assert plain == pareto_plot(Market(markets[0], "USD")).answer
+    assert plain.endswith(": a for x (25 % less than the next).")
+    assert doubtful.endswith(", but no significant difference, at rates beyond the declared IOPS).")
     panels = pareto_plot(Market(offers, "USD")).panels
     assert [panel.title for panel in panels] == ["x", "y", "z"]
     assert [(panel.row, panel.column) for panel in panels] == [(0, 0), (0, 1), (1, 0)]

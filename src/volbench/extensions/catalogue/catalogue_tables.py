@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from volbench.extensions.catalogue.machine_types import MachineType
+from volbench.extensions.catalogue.pareto import headline
 from volbench.extensions.catalogue.price_list import HOURS_PER_MONTH, Metered, Price, Prices
 from volbench.extensions.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.model.profile.profile_settings import Limits
@@ -338,6 +339,7 @@ def market_table(market: Market) -> Table[Offer]:
         ],
         market.offers,
         record=market.record,
+        title=headline(market.offers),
         notes=_market_notes(market),
         document={
             "currency": market.currency,
@@ -370,7 +372,7 @@ def _range_text(costs: tuple[float, float]) -> str:
 def _market_notes(market: Market) -> list[str]:
     are_few = [math.isnan(offer.iops.low) for offer in market.offers]
     equal = [] if all(are_few) else ["no significant difference in the cost of an I/O"]
-    equal += [_TOO_FEW] if any(are_few) else []
+    equal += [f"{_TOO_FEW} (volbench run --repeat 5)"] if any(are_few) else []
     lines = [
         f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only.",
         f"Equal ranks: {' or '.join(equal)}.",
@@ -386,15 +388,8 @@ def _market_notes(market: Market) -> list[str]:
         for offer in market.offers
         if offer.no_faster_than
     ]
-    if any(offer.asked for offer in market.offers):
-        lines.append(
-            "as asked: fio kept the rate or latency that it was asked for, so it has no rank"
-        )
-    if any(are_few):
-        lines.append(
-            "no interval: fewer than 3 runs, too few to rank a cost above another; measure more"
-            " repeats: volbench run --repeat 5"
-        )
+    asked = "as asked: fio kept the rate or latency that it was asked for, so it has no rank"
+    lines += [asked] if any(offer.asked for offer in market.offers) else []
     return [*lines, *market.notes]
 
 

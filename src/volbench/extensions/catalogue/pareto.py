@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
 import pandas as pd
 
+from volbench.analyse.compare.comparison_result import Verdict
 from volbench.errors import InputError
 from volbench.extensions.catalogue.price_performance import Market, Offer
-from volbench.present.factor_words import listed
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.labels import palette
+from volbench.units import percent
 
 _PANEL_IN = 2.7
 _ROOM = 1.12  # The axes end this far beyond the last point, for its name
@@ -52,25 +52,32 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
         caption=_caption(market),
         name="pareto",
         title=title or f"Cost of a month and {market.rate_words}",
-        answer=_answer(known) + _unranked([offer for offer in market.offers if offer not in known]),
+        answer=headline(known)
+        + _unranked([offer for offer in market.offers if offer not in known]),
     )
 
 
-def _answer(offers: Sequence[Offer]) -> str:
-    """Return which configurations alone are of the first rank, and in how many workloads."""
-    firsts = [offer for offer in offers if offer.rank == 1]
-    counts = Counter(offer.workload for offer in firsts)
-    won = Counter(offer.name for offer in firsts if counts[offer.workload] == 1)
-    total = len(counts)
-    if not won:
-        is_few = any(math.isnan(offer.iops.low) for offer in firsts)
-        why = "too few repeats to compare" if is_few else "no significant difference"
-        return f"Least cost of an I/O: {why}." if firsts else "All as asked."
-    if total in won.values():
-        where = f" in all {total} workloads" if total > 1 else ""
-        return f"Least cost of an I/O: {listed([*won])}{where}."
-    wins = listed([f"{name} in {times}" for name, times in won.items()])
-    return f"Least cost of an I/O: {wins} of {total} workloads."
+def headline(offers: Sequence[Offer]) -> str:
+    """Return which configurations have the least cost of an I/O, by how much, and how surely."""
+    costs = [offer for offer in offers if offer.rank is not None]
+    ranked = [[*each] for _, each in groupby(costs, key=lambda offer: offer.workload)]
+    leads: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for first, second in (each[:2] for each in ranked if len(each) > 1):
+        why = "too few repeats to compare" if math.isnan(first.iops.low) else Verdict.NOT_SHOWN
+        doubts = [f"but {why}"] if second.rank == 1 else []
+        doubts += ["at rates beyond the declared IOPS"] if first.beyond else []
+        share = 1 - first.cost_per_1000_iops.estimate / second.cost_per_1000_iops.estimate
+        lead = leads.setdefault((first.name, ", ".join(["", *doubts])), [])
+        lead.append((share, first.workload))
+    total = sum(map(len, leads.values()))
+    clauses = [
+        f"{name} {f'in {len(won)} of {total} workloads' if won[1:] else f'for {won[0][1]}'}"
+        f" ({' to '.join(dict.fromkeys(percent(share) for share, _ in (min(won), max(won))))} %"
+        f" less than the next{doubts})"
+        for (name, doubts), won in leads.items()
+    ]
+    alone = "no two configurations have one in the same workload"
+    return f"Least cost of an I/O: {'; '.join(clauses) or alone}."
 
 
 def _unranked(offers: Sequence[Offer]) -> str:

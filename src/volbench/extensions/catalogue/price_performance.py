@@ -55,6 +55,7 @@ class Offer:
     rank: int | None = None
     # names of configurations whose cost is not significantly different, by enough repeats
     indistinct: tuple[str, ...] = ()
+    beyond: int = 0  # number of runs faster than the declared IOPS, which no price pays for
     is_on_front: bool = False  # whether it is on the Pareto frontier, by the estimates
     # of one on the front, names of cheaper offers that it is not shown to beat
     no_faster_than: tuple[str, ...] = ()
@@ -241,6 +242,7 @@ class _Cell:
             volumes=len(set(self._volumes)),
             unsteady=int((~rows["steady"].astype(bool)).sum()),
             unjudged=int((~rows["judged"].astype(bool)).sum()),
+            beyond=int(sum(rows.get("beyond", ()))),
             iops=self._interval("iops"),
             bw_bytes_per_s=self._interval("bw_bytes_per_s"),
             cost_per_1000_iops=self._cost("cost_per_1000_iops", "iops"),

@@ -134,7 +134,8 @@ def priced_runs(
     priced["cost_per_100_mb_per_s"] = monthly / priced["bw_bytes_per_s"] * PER_BYTES_PER_S
     priced["cost_per_gib"] = monthly / (priced["size_bytes"] / GIB)
     limits = [billing[str(run)].limits.iops or math.inf for run in rows["run"]]
-    if free := int((rows["iops"] > pd.Series(limits, rows.index) * _MAX_PAID).sum()):
+    priced["beyond"] = rows["iops"] > pd.Series(limits, rows.index) * _MAX_PAID
+    if free := int(priced["beyond"].sum()):
         bill.note(
             f"{free} of {len(rows)} runs were faster than the declared IOPS: what a cache or burst"
             " adds is not paid for, but counted"
