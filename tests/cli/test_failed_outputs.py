@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,19 +44,53 @@ def test_a_file_whose_name_was_not_typed_is_not_replaced(
     assert (refused.returncode, Path(name).read_text()) == (3, "my,own,data\n")
     assert str(Path(name).parent if verb == "import" else name) in refused.stderr
     assert not list(tmp_path.rglob("*new.svg"))
-    Path(name).unlink()
-    for _ in range(1 if verb == "import" else 2):
-        done = call(verb, *options, *inputs)
-        assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("words", ["export --format xlsx", "export --format latex", "show --csv"])
-def test_another_content_of_volbench_is_replaced(golden: Path, tmp_path: Path, words: str) -> None:
-    """Workbooks and LaTeX are known by their mark, tables with fewer columns by these."""
-    verb, *options = words.replace("--csv", "--format csv --columns job,iops").split()
-    for more in (["--where", "direction==read"], []):
-        done = call(verb, *(options if more else options[:2]), golden, "--output", tmp_path, *more)
-        assert done.returncode == 0, done.stderr
+OF_CAMPAIGNS = [
+    *(f"show --format {form}" for form in ("table", "json", "csv", "markdown")),
+    *(
+        f"export --format {form}"
+        for form in ("csv", "json", "parquet", "xlsx", "markdown", "latex")
+    ),
+    *(f"plot p99 --format {form} --csv beside" for form in ("svg", "pdf", "html", "png")),
+    *("check", "check --json", "status", "status --json", "export --format grafana", "report"),
+    *("show --by job --json", "show --json --columns job,iops", "export --columns job"),
+    *("export --frame findings --json", "check --expect iops>1 --junit beside", "plot all"),
+]
+TWICE = [
+    *((f"{words} c", f"{words} other") for words in OF_CAMPAIGNS),
+    ("profile list", "profile list --json"),
+    ("profile show quick --json", "profile show aks-disk --json"),
+    ("profile import a.fio", "profile import b.fio"),
+    ("profile render quick --on .", "profile render quick --on sub"),
+    ("hosts --json", "hosts --json --on ."),
+    ("hosts --on a:/x --list --save y", "hosts --on b:/x --list --save y"),
+    ("k8s render --role a", "k8s render --role b"),
+    ("k8s storageclass ebs-gp3-retain", "k8s storageclass hyperdisk-extreme-retain"),
+    ("lab show p15", "lab list"),
+    ("price --list --json", "price --list --format csv"),
+    ("export c --format openmetrics", "export c --format openmetrics --frame device"),
+    ("compare c c2 --json", "compare c2 c --json --columns metric,verdict"),
+    ("compare c c2 --chart y.svg", "compare other c2 --chart y.svg"),
+]
+
+
+@pytest.mark.parametrize(("first", "second"), TWICE)
+def test_another_content_of_volbench_is_replaced(
+    golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    """Each verb replaces its own output with that of other results, of each of its formats."""
+    monkeypatch.chdir(tmp_path)
+    copy_of(golden, tmp_path / "c2")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "stdout").write_bytes(RESULT.read_bytes())
+    call("import", "stdout", "--label", "a=b", "-o", "other")
+    for name in ("a", "b"):
+        Path(f"{name}.fio").write_text(f"[{name}]\nrw=read\nsize=1m\n")
+    for words in (first, second, first):
+        done = call(*words.split(), *([] if " y" in words else ["-o", "o"]))
+        assert done.returncode in {0, 8, 10, 11}, done.stderr
+        assert any(map(os.path.exists, ("y", "y.svg", "o")))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +102,7 @@ def test_a_full_disk_leaves_the_old_file(
     """The disk is full at the last instant: exit code 2, one sentence."""
     target = tmp_path / "place" / name
     target.parent.mkdir()
-    target.write_text("old")
+    target.write_text("[]\n")
 
     def fail(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -75,7 +110,7 @@ def test_a_full_disk_leaves_the_old_file(
     monkeypatch.setattr("volbench.store.atomic_files.os.fsync", fail)
     done = call(*verb.split(), golden, "-o", target)
     assert (done.returncode, "No space left" in done.stderr) == (2, True), done.stderr
-    assert [path.read_text() for path in target.parent.iterdir()] == ["old"]
+    assert [path.read_text() for path in target.parent.iterdir()] == ["[]\n"]
 
 
 @pytest.mark.parametrize("verb", ["report", "plot iops", "plot all"])

@@ -95,18 +95,6 @@ def test_foreign_file_is_never_overwritten(
     assert foreign.read_text() == "precious"
 
 
-def test_folder_in_use_is_not_overwritten(
-    tmp_path: Path, scratch: Path, volbench: Volbench
-) -> None:
-    """--output a folder that holds something is refused before any I/O."""
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "thesis.txt").write_text("x")
-    done = volbench("run", "quick", "--on", scratch, "--output", out, *TINY)
-    assert done.returncode == 7
-    assert list(scratch.iterdir()) == []
-
-
 @pytest.mark.parametrize("name", ["cpus_allowed", "verify_async_cpus"])
 def test_a_missing_cpu_is_reported_before_the_run(
     name: str, tmp_path: Path, scratch: Path, volbench: Volbench

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until
 from volbench.engine.run.run_once import stopped_by
 from volbench.errors import ArchiveError, InputError, RefusedError, TransportError, unwritten
 from volbench.store.atomic_files import (
@@ -41,12 +42,12 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, *, is_new: bool) -> 
     """Neither an empty file nor a temporary one stays."""
     path = tmp_path / "out.csv"
     if not is_new:
-        path.write_text("old")
+        path.write_text("job,iops")
     with pytest.raises(InputError, match="No space left"):
-        write_output(path, b"new")
+        write_output(path, b"job,iops\na,1", ".csv")
     with pytest.raises(ArchiveError, match="No space left"):
         write_atomic(path, "new")
-    assert [file.read_text() for file in tmp_path.iterdir()] == ([] if is_new else ["old"])
+    assert [file.read_text() for file in tmp_path.iterdir()] == ([] if is_new else ["job,iops"])
 
 
 @pytest.mark.root
@@ -71,7 +72,7 @@ def test_a_link_of_another_user_is_replaced(
 def test_a_link_and_a_mode_are_kept(tmp_path: Path) -> None:
     """The file behind a symbolic link is replaced, and stays as private as it was."""
     real, link = tmp_path / "real", tmp_path / "link"
-    real.write_text("old")
+    real.touch()
     real.chmod(0o600)
     link.symlink_to(real)
     write_output(link, b"new")
@@ -80,41 +81,39 @@ def test_a_link_and_a_mode_are_kept(tmp_path: Path) -> None:
     assert real.stat().st_mode & 0o777 == 0o600
 
 
-_OF_FIO = [
-    b'note\n{\n  "fio version" : "fio-3.33",\n',
-    b"3;fio-3.33;a;0",
-    b"a: (g=0): rw=read\nfio-3.33\nStarting",
-    b"1, 12, 0, 4096, 0\n",
-    b"fio version 3 iolog\n0 /data add\n",
-    gzip.compress(b'{"fio version" : "fio-3.33"}'),
-    b"; reads\n[reads]\nrw=read\n",
+_OF_OTHERS = [
+    b'{\n  "fio version" : "fio-3.33",\n "jobs": []}\n',
+    gzip.compress(b"3;fio-3.33;a;0", mtime=0),
+    b"; reads\n[4k/randread]\nrw=read\n",
+    b"\0" * 1080 + b"\x53\xef",
+    b"-----BEGIN PRIVATE KEY-----\n",
+    b"\x30\x82\x04\xa4\x02\x01",
+    b"age-encryption.org/v1\n",
+    b"name,size\nown,1\n",
+    b"<!DOCTYPE html>\n<p>Thesis.\n</html>\n",
+    b"text\n# volbench 12345678\n",
 ]
 
 
-@pytest.mark.parametrize("content", _OF_FIO)
-def test_a_file_of_fio_is_not_replaced(tmp_path: Path, content: bytes) -> None:
-    """Also behind a link; a file that volbench rendered or exported is replaced."""
-    raw, link = tmp_path / "raw", tmp_path / "link"
-    raw.write_bytes(content)
-    link.symlink_to(raw)
-    for output in (raw, link):
-        with pytest.raises(RefusedError, match="a result, log or job file of fio"):
-            write_output(output, b"new")
-    assert raw.read_bytes() == content
-    for derived in (b"# volbench 0.1.0\n[reads]\n", b'fio_version,x\nfio-3.33,1\n[{"a": [1]}]\n'):
-        raw.write_bytes(derived)
-        write_output(link, b"new")
-
-
-@pytest.mark.parametrize("tool", ["mkfs.ext4 -q -F", "mkswap -q"])
-def test_an_image_is_not_replaced(tmp_path: Path, tool: str) -> None:
-    """It may be mounted, below a loop device, or in use as swap."""
-    image = tmp_path / "m.img"
-    with image.open("wb") as file:
-        file.truncate(4 << 20)
-    subprocess.run([*tool.split(), image], check=True)
-    with pytest.raises(RefusedError, match="it holds a filesystem or swap"):
-        write_output(image, b"new")
+@pytest.mark.parametrize("content", _OF_OTHERS)
+@pytest.mark.parametrize("kind", [".txt", ".csv", ".html", ".json"])
+def test_a_file_that_volbench_did_not_write_is_not_replaced(
+    tmp_path: Path, content: bytes, kind: str
+) -> None:
+    """Also behind a link; nor is a text that was changed since volbench wrote it."""
+    new = {".txt": b"1 run", ".csv": b"job,iops\n", ".html": b"<!DOCTYPE html>\n", ".json": b"[]"}
+    file, link, mine = tmp_path / "file", tmp_path / "link", tmp_path / "mine"
+    file.write_bytes(content)
+    link.symlink_to(file)
+    for output in (file, link):
+        with pytest.raises(RefusedError, match="it is not known as a file of volbench"):
+            write_output(output, new[kind], kind)
+    assert file.read_bytes() == content
+    write_output(mine, new[kind], kind)
+    mine.write_bytes(mine.read_bytes() + content)
+    if kind != ".csv":
+        with pytest.raises(RefusedError):
+            write_output(mine, b"new", kind)
 
 
 def test_what_a_campaign_needs_is_not_replaced(tmp_path: Path) -> None:
@@ -135,15 +134,33 @@ def test_what_a_campaign_needs_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_a_key_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither volbench's own, nor what else is in its folder, nor a private key elsewhere."""
+    """Nor is what else is in its folder, nor made there, also where a link leads to it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     (tmp_path / "volbench/running").mkdir(parents=True)
-    texts = {"key": "0a" * 32, "volbench/running/x": "", "id": "-----BEGIN PRIVATE KEY-----\n"}
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-        with pytest.raises(RefusedError, match="key"):
+    (tmp_path / "volbench/running/x").touch()
+    (tmp_path / "state").symlink_to(tmp_path / "volbench")
+    for name in ("volbench/key", "volbench/running/x", "state/new"):
+        with pytest.raises(RefusedError, match="volbench keeps keys and locks there"):
             write_output(tmp_path / name, b"new")
-        assert (tmp_path / name).read_text() == text
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", ["c/runs/001", "volbench"])
+def test_mounts_of_a_run_and_of_the_key_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """An empty file of a run, and the folder of the key, stay under another path too."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for path in (tmp_path / name, tmp_path / "mount"):
+        path.mkdir(parents=True)
+    for file in ("job.fio", "stderr"):
+        (tmp_path / name / file).touch()
+    subprocess.run(["mount", "--bind", tmp_path / name, tmp_path / "mount"], check=True)
+    try:
+        with pytest.raises(RefusedError, match=r"needs it|keeps keys"):
+            write_output(tmp_path / "mount/stderr", b"new")
+    finally:
+        subprocess.run(["umount", tmp_path / "mount"], check=True)
 
 
 def test_a_long_file_name_is_written(tmp_path: Path) -> None:
@@ -184,14 +201,15 @@ def test_a_pipe_of_another_user_is_not_waited_for(tmp_path: Path) -> None:
         write_output(pipe, b"text")
 
 
-def test_a_pipe_of_the_user_is_waited_for(tmp_path: Path) -> None:
-    """It is never replaced by a file, and a reader may open it after the writer."""
+def test_a_pipe_of_the_user_is_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is never replaced by a file, and a reader that is missing is said in a line."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with ThreadPoolExecutor() as threads:
         writing = threads.submit(write_output, pipe, b"text")
-        with pytest.raises(TimeoutError):
-            writing.result(timeout=0.3)
+        until(lambda: f"for a program that reads {pipe}; Ctrl-C ends" in capsys.readouterr().err)
         assert pipe.read_bytes() == b"text"
         writing.result(timeout=300)
     assert pipe.is_fifo()

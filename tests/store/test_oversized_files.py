@@ -59,6 +59,9 @@ def test_a_file_that_never_ends_is_named_and_not_read(root: Path, name: str, kin
     except VolbenchError as error:
         said = error.message
     assert Path(name).name in said
+    for verb in (["status", "--clean"], ["resume"]):
+        ended = call(*verb, root)
+        assert ended.returncode in {3, 7, 9}, ended.stderr
     verified = call("check", "--files", root)
     assert Path(name).name in verified.stdout + verified.stderr
     assert verified.returncode != 0

@@ -143,13 +143,6 @@ def test_rows_are_returned_even_if_they_cannot_be_stored(
     assert expected.rows("findings") == answer
 
 
-def test_read_only_folder_is_not_touched(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the folder is not writable, no write is tried (root ignores modes: simulated)."""
-    monkeypatch.setattr("os.access", lambda *_: False)
-    assert rows(layout)
-    assert not layout.tables.exists()
-
-
 @pytest.mark.parametrize("failing", range(len(DERIVED)))
 def test_interrupted_write_is_not_taken_for_complete(
     layout: Layout, monkeypatch: pytest.MonkeyPatch, failing: int

@@ -302,7 +302,7 @@ class Dataset:
             VolbenchError: the file cannot be written.
         """
         report_page = load("volbench.api.report_content:report_page")  # which imports this module
-        write_output(Path(path), report_page(self, title=title or None).encode())
+        write_output(Path(path), report_page(self, title=title or None).encode(), kind=".html")
         return Path(path)
 
     def export(self, path: str | os.PathLike[str], frame: str = "summary") -> Path:

@@ -83,8 +83,8 @@ class Chart:
         """
         file = Path(path)
         ending = format_of(file)
-        page = ending == "html"
-        write_output(file, self.html().encode() if page else _picture(self.figure, ending))
+        content = self.html().encode() if ending == "html" else _picture(self.figure, ending)
+        write_output(file, content, kind=f".{ending}")
         return file
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -49,12 +49,15 @@ _SORT = click.option(
 
 
 @contextmanager
-def binary_output(output: str, *, default_name: str, is_named: bool = True) -> Iterator[BinaryIO]:
+def binary_output(
+    output: str, *, default_name: str, names: Collection[str] = ()
+) -> Iterator[BinaryIO]:
     """Yield a buffer that is written to `output` when the block ends without an error.
 
     Args:
         output: ``-`` for standard output, an existing folder, or a file.
-        is_named: whether the user typed the name of that file.
+        default_name: of a file in the folder; its ending is that of the format.
+        names: of columns and keys that such a file may have; see `check_output`.
     """
     buffer, path = BytesIO(), Path(output)
     if output == "-":
@@ -62,12 +65,13 @@ def binary_output(output: str, *, default_name: str, is_named: bool = True) -> I
         sys.stdout.buffer.write(buffer.getvalue())
         return
     if path.is_dir():
-        path, is_named = path / default_name, False
-    is_page = path.suffix in {".svg", ".png", ".pdf", ".html"}
-    with suppress(OSError):  # before another file is written
-        check_output(path, b"" if is_page and not is_named else None)
+        path /= default_name
+    kind = Path(default_name).suffix
+    if kind in {".svg", ".png", ".pdf", ".html"}:  # before another file is written
+        with suppress(OSError):
+            check_output(path)
     yield buffer
-    write_output(path, buffer.getvalue(), is_named=is_named)
+    write_output(path, buffer.getvalue(), kind=kind, names=names)
     click.echo(f"written: {path}", err=True)
     note_owner(path)
 
@@ -190,6 +194,7 @@ class TableOutput:
             lead: printed before them, for people only.
         """
         width, colour = self._width(), self._has_colour()
+        main = tables[0]
         if self.sort:
             tables = (tables[0].sorted_by(self.sort), *tables[1:])
         if text is not None and self.is_for_people and not (self.columns or self.sort):
@@ -200,7 +205,10 @@ class TableOutput:
             click.echo(content, nl=False, color=colour)
             return
         ending = _FILE_ENDINGS.get(self.format, self.format)
-        with binary_output(self.output, default_name=f"{tables[0].name}.{ending}") as sink:
+        file_name = f"{main.name}.{ending}"
+        names = {column.name for column in main.columns}.union(*main.records())
+        names |= {*main.document} if isinstance(main.document, dict) else set()
+        with binary_output(self.output, default_name=file_name, names=names) as sink:
             sink.write(content.encode())
 
     def note(self, text: str) -> None:
@@ -299,7 +307,7 @@ class ChartFile:
         beside = str(Path(chart).with_suffix(".csv"))
         with (
             binary_output(chart, default_name=f"chart.{image}") as picture,
-            binary_output(beside, default_name="chart.csv", is_named=False) as sink,
+            binary_output(beside, default_name="chart.csv") as sink,
         ):
             save(draw(plot), picture, format=image)
             sink.write(csv_text(numbers.records()).encode())

@@ -299,6 +299,6 @@ def import_job_file(job_file: str, output: Path | None, *, allow_exec: bool) -> 
     if output is None or str(output) == "-":
         click.echo(dumped, nl=False)
     else:
-        write_output(output, dumped.encode())
+        write_output(output, dumped.encode(), kind=".yaml")
         click.echo(f"written: {output}", err=True)
         note_owner(output)

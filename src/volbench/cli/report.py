@@ -47,7 +47,7 @@ def report(
     dataset = open_campaigns(*campaigns)
     target = output or _default_place(dataset)
     page = report_page(dataset, title=title)
-    with binary_output(target, default_name="index.html", is_named=bool(output)) as sink:
+    with binary_output(target, default_name="index.html") as sink:
         sink.write(page.encode())
     if is_opened and target != "-":
         _open(Path(target))

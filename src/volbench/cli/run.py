@@ -35,7 +35,8 @@ from volbench.cli.output import TableOutput, default_campaign_folder, table_opti
 from volbench.cli.profiles import texts_of
 from volbench.cli.results import reported_errors, say_closing
 from volbench.cli.start import StartOptions, carry_out, start_options
-from volbench.errors import InputError, RefusedError, quoted
+from volbench.errors import InputError, quoted
+from volbench.store.atomic_files import check_output, write_output
 from volbench.store.layout import FIO_OUTPUT, Layout
 from volbench.units import parse_size
 
@@ -142,11 +143,8 @@ def run(
     say_what_is_configured()
     executor, allow_exec, placement = LocalExecutor(), start.allow_exec, start.added.placement
     copies = json_outputs(executor, profiles)
-    if taken := next(filter(_is_taken, copies), None):
-        raise RefusedError(
-            f"{taken} exists and is not empty: fio's result would replace it",
-            hint="choose another name for --output of fio, or remove the file",
-        )
+    for path in copies:
+        check_output(path)
     sources = texts_of(
         executor,
         profiles,
@@ -206,15 +204,9 @@ def run(
             start.added.judged(ended.layout, start, where.host_keys, table_output)
 
 
-def _is_taken(path: Path) -> bool:
-    return not path.is_relative_to("/dev") and path.is_file() and path.stat().st_size > 0
-
-
 def _copy_result(layout: Layout, path: Path) -> None:
-    from volbench.store.atomic_files import write_output
-
     found = sorted(layout.root.glob(f"runs/*/{FIO_OUTPUT}"))
-    if len(found) == 1 and not _is_taken(path):
+    if len(found) == 1:
         write_output(path, found[0].read_bytes())
         click.echo(f"written: {path}", err=True)
     else:

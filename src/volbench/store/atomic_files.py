@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import os
 import re
 import stat
+import sys
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from volbench.errors import ArchiveError, InputError, OutputError, RefusedError, quoted, unwritten
+from volbench.errors import ArchiveError, InputError, OutputError, RefusedError, unwritten
 from volbench.store.held_folder import refuse_foreign_links, refuse_link
-from volbench.store.layout import RAW, Layout, key_file
+from volbench.store.layout import JOB_FILE, RAW, STDERR, Layout, key_file
 from volbench.units import format_capacity
 
 if TYPE_CHECKING:
@@ -30,25 +32,26 @@ if TYPE_CHECKING:
 _NAME_CHARACTERS = 50
 # Places in a campaign folder where volbench writes; below report/ are files of users
 _WRITTEN = (".*", "hosts/.*", "inputs/.*", "probe/**/.*", "report/.*", "runs/**/.*", "tables/.*")
-_READER_POLL_S = 0.1
-"""Shorter than a user notices; a pipe without a reader cannot be opened without blocking."""
+# Looks for the reader of a pipe, without which it cannot be opened: shorter than a user notices
+_READER_POLL_S, _SILENT_LOOKS = 0.1, 20
 
-# In job files, pages, pictures, LaTeX, workbooks and Parquet that volbench wrote
-_OF_VOLBENCH = re.compile(
-    rb'\A[#%] volbench |content="volbench |<dc:title>volbench<|/Creator \(volbench\)'
-    rb"|tEXtSoftware\0volbench|creator[\0-\x1f>]{1,3}volbench"
+# Last line of a text that volbench wrote, by the ending of its name, with a CRC-32 of the rest
+_COMMENTS = {
+    **dict.fromkeys((".txt", ".yaml", ".fio"), b"# volbench %08x\n"),
+    **dict.fromkeys((".tex", ".pdf"), b"%% volbench %08x\n"),
+    **dict.fromkeys((".md", ".html", ".svg", ".xml"), b"<!-- volbench %08x -->\n"),
+}
+_COMMENT = re.compile(rb"(?:#|%|<!--) volbench ([0-9a-f]{8})(?: -->)?\n\Z")
+_MAX_COMMENT, _HEAD_BYTES = 40, 1 << 24
+# Author in PNG, workbooks and Parquet
+_AUTHOR = re.compile(
+    rb"(?s)\x89PNG\r\n\x1a\n.{29}tEXtSoftware\x00volbench"
+    rb"|PK\x03\x04.{,9000}?docProps/core\.xml<[^>]*><dc:creator>volbench<"
+    rb"|PAR1.*\x18\x07creator\x18\x08volbench.*PAR1\Z"
 )
-_KEY = re.compile(rb"\A[0-9a-f]{64}\s*\Z|\A-----BEGIN [A-Z ]*PRIVATE KEY-----")
-# Results, logs and job files of fio, except pages that quote one
-_OF_FIO = re.compile(
-    rb'"fio version"|^\d+;fio-\d|^fio-\d[\w.-]*\s*$|\A\d+, *\d+, *[0-2],|\Afio version \d'
-    rb"|\A(?!\s*<)(?s:.*^)\[[\w .-]+\]\s*$",
-    re.MULTILINE,
-)
-# XFS, LUKS, partition tables and FAT, ext, swap, btrfs
-_IMAGE = re.compile(rb"(?s)XFSB|LUKS|.{510}\x55\xaa|.{1080}\x53\xef|.{4086}SWAPSP|.{65600}_BHRfS_M")
-_UNKNOWN = "its name was not typed, and it is not known as a file of volbench"
-_READ_BYTES = 1 << 17
+_TABLES = {".csv", ".json", ".prom"}
+# Names of columns and keys that frames lack; labels have none
+_OF_CHARTS = {"", "by", "invalid", "label", "repeats", "share", "source", "value"}
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 # Upper bound of the files that are read whole: the plan of 20,000 runs, a result of 1,000 jobs.
 # Noticed by: tests/store/test_oversized_files.py
@@ -96,80 +99,90 @@ def is_half_written(path: Path) -> bool:
     return named is not None and not Path("/proc", named[1]).exists()
 
 
-def write_output(path: Path, content: bytes, *, is_named: bool = True) -> None:
-    """Write a file whose name the user typed; a pipe or device, as /dev/stdout, is written to.
+def write_output(path: Path, content: bytes, kind: str = "", names: Collection[str] = ()) -> None:
+    """Write a file of the user; a pipe or device, as /dev/stdout, is written to.
 
-    A symbolic link of another user is replaced, not followed: it may lead to any file of root. For
-    a name that was not typed, see `check_output`.
+    For `kind` and `names` see `check_output`. A symbolic link of another user is replaced, not
+    followed: it may lead to any file of root.
     """
     try:
-        check_output(path, None if is_named else content)
-        is_link = path.is_symlink()
-        is_own_link = is_link and path.lstat().st_uid in {0, os.geteuid()}
-        if is_own_link:
-            refuse_foreign_links(path.parent / path.readlink())
-        if (is_own_link or not is_link) and path.exists() and not path.is_file():
+        real = check_output(path, content, kind, names)
+        if path.exists() and not path.is_file() and not real.is_symlink():
             with _open_pipe(path) as pipe:
                 pipe.write(content)
             return
-        with replaced_file(path.resolve() if is_own_link else path) as file:
+        if kind in _COMMENTS:
+            content += _COMMENTS[kind] % zlib.crc32(content)
+        with replaced_file(real) as file:
             file.write(content)
     except OSError as error:
         unusable = unwritable(path, error)
         raise InputError(unusable.message, hint=unusable.hint) from error
 
 
-def check_output(path: Path, unnamed: bytes | None = None) -> None:
-    """Refuse to replace what cannot be derived again: files of campaigns and of fio, and keys.
+def check_output(path: Path, new: bytes = b"", kind: str = "", names: Collection[str] = ()) -> Path:
+    """Refuse to replace a file that volbench did not write, or that it needs; return its path.
+
+    That of a symbolic link is the file it leads to, or the link if another user owns it.
 
     Args:
-        unnamed: content for a file whose name the user did not type: another that volbench did not
-            write is not replaced. A table of volbench is known by its columns.
+        kind: ending of the format, such as ``.csv``: a table is known by its columns or keys.
+        names: of columns and keys that the file may have beside those of its new content.
     """
     refuse_foreign_links(path)
     real = Path(os.path.realpath(path))
-    campaigns = (each for each in real.parents if os.access(Layout(each).campaign, os.F_OK))
-    root = next((each for each in campaigns if real.relative_to(each).parts[0] in RAW), None)
-    reason = f"the campaign in {root} needs it" if root else ""
-    if "volbench" in real.parts and key_file().parent in real.parents:
-        reason = "volbench keeps keys and locks there"
-    if not reason and real.is_file():
-        with real.open("rb") as file:
-            old = file.read(_READ_BYTES)
-            file.seek(max(len(old), real.stat().st_size - _READ_BYTES))
-            old += file.read()
-        reason = "" if old == unnamed else _reason_to_keep(old, unnamed)
-    elif unnamed is not None and real.exists():
-        reason = reason or _UNKNOWN
+    if path.is_symlink() and path.lstat().st_uid not in {0, os.geteuid()}:
+        real = Path(os.path.realpath(path.parent), path.name)
+    elif path.is_symlink():
+        refuse_foreign_links(path.parent / path.readlink())
+    reason = next(filter(None, (_need_of(real, folder) for folder in real.parents)), "")
+    now = {*names} | (_names_in(new) if kind in _TABLES else set())
+    is_kept = real.is_dir() or (real.is_file() and not _is_own(real, new, now))
+    if is_kept and not reason and not real.is_symlink():
+        reason = "it is not known as a file of volbench"
     if reason:
-        hint = "move it away, or choose another --output"
-        if reason == _UNKNOWN:
-            hint = f"to replace it, name the file: {quoted(path)}; or choose another folder"
-        raise RefusedError(f"{path} is not replaced: {reason}", hint=hint)
+        message = f"{path} is not replaced: {reason}"
+        raise RefusedError(message, hint="remove it, or choose another name")
+    return real
 
 
-def _reason_to_keep(old: bytes, unnamed: bytes | None) -> str:
-    if _KEY.search(old):
-        return "it is a key"
-    if not old or (old[:1] in b"<#%\x89P" and _OF_VOLBENCH.search(old)):
-        return ""
-    if _IMAGE.match(old):
-        return "it holds a filesystem or swap, which may be in use"
-    with suppress(zlib.error):
-        old = zlib.decompressobj(31).decompress(old, _READ_BYTES)
-    if _OF_FIO.search(old):
-        return "it is a result, log or job file of fio"
-    before, now = _columns_of(old), _columns_of(unnamed or b"")
-    is_table = len(before & now) > 1 and (before <= now or now <= before)  # --columns
-    return "" if unnamed is None or is_table else _UNKNOWN
+def _need_of(path: Path, folder: Path) -> str:
+    is_run = all(os.access(folder / name, os.F_OK) for name in (JOB_FILE, STDERR))
+    is_raw = path.relative_to(folder).parts[0] in RAW
+    if is_run or (is_raw and os.access(Layout(folder).campaign, os.F_OK)):
+        return f"the campaign in {folder} needs it"
+    with suppress(OSError, RuntimeError):  # without a key or a home
+        if folder.samefile(key_file().parent):
+            return "volbench keeps keys and locks there"
+    return ""
 
 
-def _columns_of(content: bytes) -> set[bytes]:
-    """Return the columns of a table in CSV or Markdown, or the keys of a list in JSON."""
-    record = re.match(rb'\s*\[\s*\{([^}]*"[^}]*)\}', content)
-    line = b",".join(re.findall(rb'"\w+":', record[1])) if record else content.split(b"\n", 1)[0]
-    is_table = re.match(rb"[^<\0]*[,|][^\0]*\Z", line)
-    return {cell.strip() for cell in re.split(rb"[,|]", line.strip())} if is_table else set()
+def _is_own(path: Path, new: bytes, names: set[str]) -> bool:
+    """Return whether volbench wrote a file: by its mark, or by the names of columns or keys now."""
+    from volbench.model.frames.columns import FRAMES  # noqa: PLC0415 - only where a file exists
+
+    with path.open("rb") as file:
+        old = file.read(MAX_FILE_BYTES)
+    if mark := _COMMENT.search(old, max(0, len(old) - _MAX_COMMENT)):
+        return int(mark[1], 16) == zlib.crc32(memoryview(old)[: mark.start()])
+    if old in {b"", b"\n", b"\r\n", b"[]\n", new} or _AUTHOR.match(old):
+        return True
+    before = _names_in(old)
+    known = names.union(_OF_CHARTS, *({own.name for own in frame} for frame in FRAMES.values()))
+    is_part = len(before) > 1 and before <= known and not before.isdisjoint(names or known)
+    return is_part or (bool(before) and before == names)
+
+
+def _names_in(content: bytes) -> set[str]:
+    """Return columns of CSV, keys of a JSON document or of the first of a list."""
+    found: set[str] = set()
+    with suppress(ValueError, RecursionError, csv.Error):
+        if content[:1] in {b"{", b"["}:
+            text = content[:_HEAD_BYTES].decode(errors="replace")
+            found.update(json.JSONDecoder().raw_decode(text, text.index("{"))[0])
+        else:
+            found.update(*csv.reader([content.partition(b"\n")[0].decode().rstrip("\r")]))
+    return {re.sub("^label_.*|_(low|high)$", "", name) for name in found}
 
 
 def _open_pipe(path: Path) -> BinaryIO:
@@ -178,13 +191,15 @@ def _open_pipe(path: Path) -> BinaryIO:
     It is judged once it is open: another user may have put a link to a file or disk in its place.
     """
     flags = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    while True:
+    for look in count():
         try:
             descriptor = os.open(path, flags)
             break
         except OSError as error:
             if error.errno != errno.ENXIO or path.lstat().st_uid not in {0, os.geteuid()}:
                 raise
+        if look == _SILENT_LOOKS:
+            sys.stderr.write(f"waiting for a program that reads {path}; Ctrl-C ends this\n")
         time.sleep(_READER_POLL_S)
     mode = os.fstat(descriptor).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
@@ -197,16 +212,15 @@ def _open_pipe(path: Path) -> BinaryIO:
 def write_outputs(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files into a folder that the user named, or none of them."""
     make_output_folder(folder)
-    for name, content in files.items():
-        check_output(folder / name, content)
-    for name, content in files.items():
-        write_output(folder / name, content, is_named=False)
+    for write in (check_output, write_output):
+        for name, content in files.items():
+            write(folder / name, content, Path(name).suffix)
 
 
 def make_output_folder(path: Path) -> None:
     """Create a folder that the user named, and its parents, if they are missing."""
     try:
-        check_output(path / "file")
+        check_output(path / ".volbench.tmp")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         refuse_link(path)  # it leads nowhere
@@ -246,7 +260,7 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def unwritable(path: Path, error: OSError) -> ArchiveError:
+def unwritable(path: Path, error: Exception) -> ArchiveError:
     """Return the error of a campaign's file that cannot be written."""
     hint = "check permissions, or choose another folder with --output"
     message, hint = unwritten(path, error, hint=hint)

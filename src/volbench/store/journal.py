@@ -177,7 +177,7 @@ def check_journal(path: Path, seal: Seal) -> str:
 def _signed_lines(path: Path, seal: Seal) -> Iterator[tuple[int, str, str]]:
     """Yield number, content and signature of each line; raise at the first that is not signed."""
     mac = seal.plan
-    *lines, tail = content_of(path).split(b"\n")
+    *lines, tail = _lines_of(path)
     lines += [tail] if _is_json(tail) else []  # else a crash truncated it
     for number, content in enumerate(lines, start=1):
         if not content:
@@ -340,18 +340,21 @@ def _identity_of(numbers: object) -> FileIdentity | None:
 
 
 def _damaged_line(path: Path, number: int, error: Exception) -> ArchiveError:
-    return ArchiveError(
-        f"{path}:{number}: not a journal entry: {error}",
-        hint=f"restore the journal from a backup, or {_after_damage(path)}",
-        path=str(path),
-    )
+    message = f"{path}:{number}: not a journal entry: {error}"
+    hint = f"restore the journal from a backup, or {_after_damage(path)}"
+    return ArchiveError(message, hint=hint, path=str(path))
+
+
+def _lines_of(path: Path) -> list[bytes]:
+    try:
+        return content_of(path).split(b"\n")
+    except OSError as error:
+        message = f"{path} cannot be read: {error.strerror}"
+        raise ArchiveError(message, hint="restore it from a backup", path=str(path)) from error
 
 
 def _numbered_entries(path: Path) -> Iterator[tuple[int, object]]:
-    try:
-        lines = content_of(path).split(b"\n") if path.exists() else []
-    except OSError as error:
-        raise ArchiveError(f"{path} cannot be read: {error}", hint="check permissions") from error
+    lines = _lines_of(path) if path.exists() else []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

@@ -203,8 +203,6 @@ def walk(
     """Yield folder, names of folders in it and names of files, as `os.walk` does."""
     for folder, below, files in os.walk(path, onerror=onerror):
         if len(Path(folder).parts) - len(path.parts) > _MAX_DEPTH:
-            raise InputError(
-                f"folders are nested more than {_MAX_DEPTH} deep in {path}",
-                hint="name the folder with the results",
-            )
+            message = f"folders are nested more than {_MAX_DEPTH} deep in {path}"
+            raise InputError(message, hint="name the folder with the results")
         yield folder, below, files

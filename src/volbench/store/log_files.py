@@ -15,8 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from volbench.errors import ArchiveError, OutputError, unwritten
-from volbench.store.atomic_files import MAX_FILE_BYTES, open_regular, replaced_file
+from volbench.errors import ArchiveError, OutputError
+from volbench.store.atomic_files import MAX_FILE_BYTES, open_regular, replaced_file, unwritable
 from volbench.store.layout import COMPRESSED, UNCHECKED
 from volbench.units import format_capacity
 
@@ -124,9 +124,7 @@ def compress(path: Path) -> Path:
                 sink.write(chunk)
         path.unlink()
     except (OSError, pa.ArrowException) as error:
-        hint = "check permissions; the uncompressed file is kept"
-        message, hint = unwritten(path, error, hint=hint, verb="compressed")
-        raise ArchiveError(message, hint=hint, path=str(path)) from error
+        raise unwritable(target, error) from error
     return target
 
 
@@ -241,8 +239,5 @@ class _Guard(io.RawIOBase):
 
 
 def _unreadable_log(path: Path, error: BaseException) -> ArchiveError:
-    return ArchiveError(
-        f"{path} cannot be read: {getattr(error, 'strerror', None) or error}",
-        hint="restore it from a backup",
-        path=str(path),
-    )
+    message = f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"
+    return ArchiveError(message, hint="restore it from a backup", path=str(path))

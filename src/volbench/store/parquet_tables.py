@@ -68,6 +68,7 @@ _DIRECTIONS, _DEVICES = 4, 100  # Series of a section, and of a host
 _UNKNOWN_S = 86_400.0
 _SLACK_S = 3_600.0  # Before and after the runtime: layout, ramp, write-back, a volume that hangs
 _MAX_DIGITS = 10  # Of a runtime
+_REBUILT = "delete the tables folder; it is rebuilt from the raw files"
 # Bytes of a row, and of a small table, before compression.
 # Noticed by: tests/store/test_oversized_files.py
 _MAX_ROW_BYTES, _FREE_BYTES = 8 << 10, 64 << 20
@@ -244,15 +245,8 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         with pq.ParquetFile(path, read_dictionary=encoded) as file:
             return file.read(columns=columns)
     except (OSError, pa.ArrowException, KeyError) as error:  # KeyError: a column is missing
-        raise _unreadable_table(path, error) from error
-
-
-def _unreadable_table(path: Path, error: Exception) -> ArchiveError:
-    return ArchiveError(
-        f"{path} cannot be read: {error}",
-        hint="delete the tables folder; it is rebuilt from the raw files",
-        path=str(path),
-    )
+        message = f"{path} cannot be read: {error}"
+        raise ArchiveError(message, hint=_REBUILT, path=str(path)) from error
 
 
 def _columns_digest(frame: str) -> str:
@@ -343,11 +337,8 @@ class StoredTables:
         """Read a frame from its file, which is as it was written."""
         path = self.path(name)
         if not self.is_intact(name):
-            raise ArchiveError(
-                f"{path} was changed after volbench wrote it",
-                hint="delete the tables folder; it is rebuilt from the raw files",
-                path=str(path),
-            )
+            message = f"{path} was changed after volbench wrote it"
+            raise ArchiveError(message, hint=_REBUILT, path=str(path))
         return read_table(path)
 
     def keep(self, parts: Iterable[Mapping[str, pa.Table]]) -> bool:

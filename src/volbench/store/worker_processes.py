@@ -77,10 +77,8 @@ def in_processes(
                 yield result
                 done(finished)
         except BrokenProcessPool as error:
-            raise ArchiveError(
-                "a worker process was killed",
-                hint="check the kernel log: the machine may have run out of memory",
-            ) from error
+            hint = "check the kernel log: the machine may have run out of memory"
+            raise ArchiveError("a worker process was killed", hint=hint) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

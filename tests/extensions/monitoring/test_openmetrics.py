@@ -14,8 +14,7 @@ from prometheus_client.openmetrics import parser
 
 import volbench
 from tests.extensions.importer.sources import CASES, take
-from tests.extensions.monitoring.dashboard import DASHBOARD, QUERIES, WINDOW
-from tests.finished_campaign import half_finished
+from tests.extensions.monitoring.dashboard import QUERIES, WINDOW
 from tests.real import measure, promtool
 from volbench.cli.main import cli
 from volbench.errors import InputError
@@ -43,7 +42,7 @@ def _text(campaign: volbench.Dataset) -> str:
 def _stored(text: str, tmp_path_factory: pytest.TempPathFactory) -> Samples:
     """Return what Prometheus holds after the backfill: metric, labels, and samples in time."""
     folder = tmp_path_factory.mktemp("prometheus")
-    metrics = folder / "metrics.txt"
+    metrics = folder / "metrics.prom"
     metrics.write_text(text, encoding="utf-8")
     promtool("tsdb", "create-blocks-from", "openmetrics", metrics, folder / "blocks")
     (folder / "blocks" / "wal").mkdir()
@@ -189,7 +188,7 @@ def test_the_command_writes_the_requested_frames(
     assert "node_cpu_seconds_total{" in device
     assert "volbench_iops{" not in device
     run([*arguments, "--frame", "series", "--output", str(tmp_path)])
-    series = (tmp_path / "metrics.txt").read_text(encoding="utf-8")
+    series = (tmp_path / "metrics.prom").read_text(encoding="utf-8")
     assert "volbench_iops{" in series
     assert "node_cpu_seconds_total{" not in series
 
@@ -207,15 +206,6 @@ def test_imported_logs_count_from_the_time_of_their_result(tmp_path: Path) -> No
 
 
 FIO_NAMES = {"volbench_iops", "volbench_bandwidth_bytes_per_second", "volbench_latency_seconds"}
-
-
-def test_the_dashboard_is_exported(tmp_path: Path) -> None:
-    """The verb writes the file that Grafana imports, with its variables."""
-    root = half_finished(tmp_path / "c").root
-    done = CliRunner().invoke(cli, ["export", str(root), "--format", "grafana"])
-    assert json.loads(done.stdout) == DASHBOARD
-    variables = [own["name"] for own in DASHBOARD["templating"]["list"]]
-    assert variables == ["datasource", "campaign", "instance", "device", "window"]
 
 
 def test_prometheus_understands_every_query(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ extension = Extension(
     ),
     export_formats={
         "openmetrics": ExportFormat(
-            "metrics.txt",
+            "metrics.prom",
             "volbench.extensions.monitoring.openmetrics:export_metrics",
             "time series for Prometheus",
         ),

@@ -80,7 +80,7 @@ def export_frame(
     else:
         content = _render(frame, frame_name, format_name=format, raw=raw)
     if isinstance(into, Path):
-        write_output(into, content)
+        write_output(into, content, kind=Path(file_name(frame_name, format)).suffix)
     else:
         into.write(content)
 
@@ -142,8 +142,7 @@ def _render(frame: pd.DataFrame, name: str, *, format_name: str, raw: bool) -> b
     if format_name == "json":
         return json_text(records(frame)).encode()
     if format_name in TEXT_FORMATS:
-        mark = "% volbench export\n" if format_name == "latex" else ""
-        return (mark + render_text(frame, frame_name=name, format_name=format_name)).encode()
+        return render_text(frame, frame_name=name, format_name=format_name).encode()
     return _render_parquet(frame, frame_name=name)
 
 
