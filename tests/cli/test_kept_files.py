@@ -72,6 +72,9 @@ def test_a_filesystem_is_never_filled(
         ("overlay", "size: 150m", 3),
         ("full", "size: 120m", 0),
         ("both", "size: 140m", 3),  # each of two devices would fit
+        ("overlays", "size: 140m", 3),  # each of two overlays would fit
+        ("bound", "size: 150m", 3),
+        ("hidden", "size: 150m", 3),
     ],
 )
 def test_holes_need_space(  # noqa: PLR0913, PLR0917 - fixtures and parameters
@@ -90,7 +93,8 @@ def test_holes_need_space(  # noqa: PLR0913, PLR0917 - fixtures and parameters
     offset = {"tail": 200, "behind": 120}.get(kind, 0)
     if kind in {"tail", "behind", "full"}:
         call("fallocate", "-n", "-o", f"{offset}m", "-l", f"{50 if offset else 120}m", str(sparse))
-    if kind in {"device", "nameless", "folder", "nested", "overlay"}:
+    sparse = disks.mount(str(sparse), "--bind") if kind == "bound" else sparse
+    if kind in {"bound", "hidden", "device", "nameless", "folder", "nested", "overlay"}:
         target = Path(disks.attach(sparse))
     if kind == "nameless":
         sparse.unlink()
@@ -102,6 +106,12 @@ def test_holes_need_space(  # noqa: PLR0913, PLR0917 - fixtures and parameters
     if kind == "nested":
         call("fallocate", "-l", "200m", str(target / "image"))
         target = Path(disks.attach(target / "image"))
+    if kind == "hidden":  # its filesystem is still mounted elsewhere
+        disks.mount(str(small), "--bind")
+        disks.mount_on(small, "none", "-t", "tmpfs")
+    if kind == "overlays":
+        (small / "other").mkdir()
+        target = Path(f"{disks.overlay(small)}/new:{disks.overlay(small / 'other')}/new")
     if kind == "both":
         call("truncate", "-s", "300m", str(small / "other"))
         target = Path(f"{disks.attach(sparse)}:{disks.attach(small / 'other')}")

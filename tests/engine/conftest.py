@@ -105,13 +105,17 @@ class Disks:
         call("mkfs.ext4", "-q", "-F", device)
 
     def mount(self, device: str, *options: str) -> Path:
-        """Mount a device, or with --bind a folder, on a new folder."""
+        """Mount a device, or with --bind a folder or file, on a new folder or file."""
         self._made += 1
         point = self.folder / f"mount{self._made}"
-        point.mkdir()
+        point.touch() if Path(device).is_file() else point.mkdir()
+        self.mount_on(point, device, *options)
+        return point
+
+    def mount_on(self, point: Path, device: str, *options: str) -> None:
+        """Mount something on a folder or file, and hide what was there."""
         call("mount", *options, device, str(point))
         self._undo.callback(self.unmount, point)
-        return point
 
     def overlay(self, base: Path | None = None) -> Path:
         """Mount an overlay of new folders, lower and upper, on a new folder."""
@@ -127,7 +131,7 @@ class Disks:
         def is_done() -> bool:
             return not subprocess.run(["umount", str(point)], check=False, timeout=300).returncode
 
-        if os.path.ismount(point):
+        if f" {point} " in Path("/proc/self/mountinfo").read_text():  # also of the same filesystem
             until(is_done)
 
     def swap(self, place: str) -> None:

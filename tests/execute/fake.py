@@ -319,13 +319,16 @@ class ScriptedSnapshot(Snapshot):
         except InputError as error:
             raise AgentError("denied", error.message) from error
 
-    def _text(self, path: str) -> str:
+    def text(self, path: str) -> str:
+        """Return the text of a scripted file; empty if there is none."""
         return self._executor.read_text(path) or ""
 
-    def _names(self, path: str) -> list[str]:
+    def names(self, path: str) -> list[str]:
+        """Return the names of scripted entries."""
         return list(self._executor.list_directory(path))
 
-    def _real_path(self, path: str) -> str:
+    def real_path(self, path: str) -> str:
+        """Return the path with every scripted symlink resolved."""
         return self._executor.real_path(path)
 
     def free_space(self, path: str) -> tuple[int, int]:

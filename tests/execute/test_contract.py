@@ -182,6 +182,8 @@ def test_a_missing_program_is_a_transport_error(machine: Machine) -> None:
     with pytest.raises(TransportError, match="no-such-program cannot be started") as caught:
         machine.executor.run(["no-such-program"])
     assert "command -v no-such-program" in caught.value.hint
+    with pytest.raises(TransportError):  # at once, not a process that failed
+        machine.executor.start(["no-such-program"], cwd=machine.root, stderr=f"{machine.root}/e")
 
 
 def test_a_program_runs_on_files_that_go_away(remote: Machine) -> None:
@@ -193,14 +195,6 @@ def test_a_program_runs_on_files_that_go_away(remote: Machine) -> None:
     assert done.exit_status == 4
     assert list(map(int, lengths)) == [11, 0, 9]
     assert done.stdout.endswith("".join(texts))
-
-
-def test_a_missing_program_is_not_started(machine: Machine) -> None:
-    """A program that is not there is an error at once, not a process that failed."""
-    with pytest.raises(TransportError):
-        machine.executor.start(
-            ["no-such-program"], cwd=machine.root, stderr=f"{machine.root}/stderr"
-        )
 
 
 def test_symlinks_are_resolved(machine: Machine) -> None:

@@ -76,6 +76,7 @@ def is_untouched(world: World, device: Device) -> bool:
         device.is_read_only
         or device.is_extended
         or any(disks & {name for name, _ in use.device.blocks} for use in world.uses)
+        or any("loop" in d.name and d.blocks & device.blocks for d in world.devices if d != device)
     )
 
 

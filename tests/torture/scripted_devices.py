@@ -106,7 +106,8 @@ class ScriptedDevices:
         kind = "ext4"
         if source != "/dev/root" and self._chance.random() < 0.3:
             number, kind = "0:47", "btrfs"
-        return f"30 20 {number} / {point} rw,relatime - {kind} {source} rw\n"
+        ids = "20 1" if point == "/" else "30 20"
+        return f"{ids} {number} / {point} rw,relatime - {kind} {source} rw\n"
 
     def _swaps(self) -> list[str]:
         deleted = "\\040(deleted)"

@@ -326,12 +326,7 @@ class Session:
             number = message.pop("id")
             ((key, value),) = message.items()
         except (
-            ValueError,
-            TypeError,
-            AttributeError,
-            KeyError,
-            RecursionError,
-            zlib.error,
+            *(ValueError, TypeError, AttributeError, KeyError, RecursionError, zlib.error),
         ) as error:
             raise self._malformed(line[:80]) from error
         if type(number) is not int or key not in {"part", "result", "error"}:

@@ -45,9 +45,8 @@ _ELSEWHERE = (real_path, read_files, which)
 _OUTSIDE = 65534
 """Whom files seem to belong to in a user namespace if their owner is not part of it."""
 _PROBE = "volbench-probe-"
-_NEW_S = (
-    60.0  # Within it, a folder that is made is locked too. Noticed by: test_temporary_folder.py
-)
+# A folder that is made is locked within that time. Noticed by: test_temporary_folder.py
+_NEW_S = 60.0
 
 
 def require_linux() -> None:

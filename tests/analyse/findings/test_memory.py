@@ -24,6 +24,7 @@ from tests.engine.machines import Server
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
+from volbench.execute.agent.files import FileStat
 from volbench.model.campaign.planned_run import Imported, ImportedJob, Run, SourceFile
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import BlockSample, HostFacts, VolumeFacts
@@ -461,10 +462,9 @@ def test_the_file_of_a_loop_device_may_be_in_memory(mounted: str) -> None:
     """A loop on tmpfs is memory, and the plan says so before the run."""
     server = Server()
     server.disk("loop3", (7, 3), loop__backing_file="/dev/shm/image")
-    server.machine.files["/dev/shm/image"] = ""
+    server.machine.stats["/dev/shm/image"] = FileStat("file", (0, 26), (0, 0), 2, 0)
     server.machine.links["/sys/block/loop3"] = "/sys/devices/loop3"
-    server.mount(f"30 1 0:26 / /dev/shm rw - {mounted} none rw")
-    volume = find_volume(server.machine, role="d", target="/dev/loop3")
-    facts = probe_volume(server.machine, volume)
+    server.mount(f"30 27 0:26 / /dev/shm rw - {mounted} none rw")
+    facts = probe_volume(server.machine, find_volume(server.machine, role="d", target="/dev/loop3"))
     assert bool(facts.memory_below) == (mounted == "tmpfs")
     assert ("memory of the host" in memory_words([facts])) == bool(facts.memory_below)

@@ -58,14 +58,6 @@ def test_permission_for_a_disk_does_not_include_its_partitions(disks: Disks) -> 
     assert refusal(HERE, disk) == ""
 
 
-def test_reading_needs_no_permission(disks: Disks) -> None:
-    """A Run that only reads may read a device, even a mounted one."""
-    device = disks.attach()
-    disks.format(device)
-    disks.mount(device)
-    assert refusal(HERE, device, writes=False, allow=[]) == ""
-
-
 def test_a_mounted_device_is_refused_by_every_name(disks: Disks, tmp_path: Path) -> None:
     """A mounted device is known by its number: no symlink, node or spelling hides it."""
     device = disks.attach()
@@ -76,16 +68,6 @@ def test_a_mounted_device_is_refused_by_every_name(disks: Disks, tmp_path: Path)
     os.mknod(node, 0o600 | 0o060000, Path(device).stat().st_rdev)
     for name in (device, str(link), str(node), f"/dev/../dev/{Path(device).name}"):
         assert is_mounted_at(point, refusal(HERE, name))
-
-
-def test_a_disk_with_a_mounted_partition_is_refused(disks: Disks) -> None:
-    """The disk, and the partition itself, are in use."""
-    disk = disks.attach()
-    part = disks.partition(disk)
-    disks.format(part)
-    point = disks.mount(part)
-    for device in (disk, part):
-        assert is_mounted_at(point, refusal(HERE, device))
 
 
 def test_swap_is_refused(disks: Disks, tmp_path: Path) -> None:

@@ -70,11 +70,7 @@ def test_a_nameless_device_needs_its_content(change: object) -> None:
         refusal = disk.refusal(edges=edges)
         assert "may not be the device that was planned: " in refusal
         assert "no serial number or WWN" in refusal
-
-
-def test_zeros_identify_nothing() -> None:
-    """Any new disk begins and ends with zeros."""
-    disk = Disk(edges=BLANK)
+    disk = Disk(edges=BLANK)  # any new disk begins and ends with zeros
     disk.restart()
     assert "the machine has restarted" in disk.refusal(edges=BLANK)
 

@@ -56,20 +56,13 @@ def test_every_disk_under_root_is_refused(server: Server) -> None:
     assert refusal(server.machine, "/dev/sda") == ""
 
 
-def test_the_disk_of_a_root_without_a_number_is_refused(server: Server) -> None:
-    """A root on btrfs has a number of its own; the source of the mount tells the disk."""
-    server.machine.files["/proc/self/mountinfo"] = (
-        "27 1 0:25 /@ / rw,relatime - btrfs /dev/sdb1 rw,subvol=/@\n"
-    )
-    assert refusal(server.machine, "/dev/sdb") == "/dev/sdb is the disk of /, or part of it"
-
-
 def test_a_btrfs_mount_is_a_mount(server: Server) -> None:
-    """A mounted btrfs is known by the source of its mount."""
+    """It has a number of its own; the source of the mount tells the disk, also that of /."""
     server.mount("28 27 0:26 / /data rw - btrfs /dev/sdb1 rw")
-    assert refusal(server.machine, "/dev/sdb", campaign_dir="/") == (
-        "/dev/sdb is mounted, or one of its partitions is: /data"
-    )
+    mounted = "/dev/sdb is mounted, or one of its partitions is: /data"
+    assert refusal(server.machine, "/dev/sdb", campaign_dir="/") == mounted
+    server.machine.files["/proc/self/mountinfo"] = "27 1 0:25 /@ / rw - btrfs /dev/sdb1 rw\n"
+    assert refusal(server.machine, "/dev/sdb") == "/dev/sdb is the disk of /, or part of it"
 
 
 def test_the_disk_under_the_campaign_folder_is_refused(server: Server) -> None:

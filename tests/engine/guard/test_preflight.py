@@ -108,7 +108,7 @@ def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_writte
     seen.space = (170 * MIB, 1)
     with pytest.raises(RefusedError, match="room for 1 more files, not 2"):
         check_rooms(runs, state)
-    seen.space, seen.mount.filesystem = (170 * MIB, 3), "btrfs"  # keeps what is overwritten
+    seen.space, seen.storage.filesystem = (170 * MIB, 3), "btrfs"  # keeps what is overwritten
     with pytest.raises(RefusedError, match="3 files in /data needs 505 MiB"):
         check_rooms(runs, state)
 

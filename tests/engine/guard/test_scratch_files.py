@@ -52,18 +52,6 @@ def run_in(folder: Path) -> Run:
     return planned_run(a_folder(folder), Section(name="w"))
 
 
-def test_existing_files_are_kept(tmp_path: Path, journal: Journal) -> None:
-    """A file that existed before is not volbench's, even if a run names it."""
-    path = tmp_path / "precious"
-    path.write_text("data")
-    scratch = scratch_from(journal, tmp_path)
-    expect(scratch, path)
-    scratch.settle([str(path)])
-    assert not scratch.owns(str(path))
-    scratch.remove()
-    assert path.read_text() == "data"
-
-
 @pytest.mark.parametrize("is_settled", [True, False])
 def test_a_file_that_replaced_a_scratch_file_is_kept(
     tmp_path: Path, journal: Journal, *, is_settled: bool
@@ -117,6 +105,27 @@ def test_a_file_that_is_too_short_is_replaced_once(tmp_path: Path, journal: Jour
         path.write_text(text)
         scratch.settle([str(path)])
         assert scratch.owns(str(path)) == (text == "longer")
+
+
+@pytest.mark.root
+def test_without_times_of_birth_no_file_takes_the_place_of_another(
+    tmp_path: Path, journal: Journal, disks: Disks
+) -> None:
+    """Nothing tells an older file from one that fio makes anew: both are kept."""
+    device = disks.attach()
+    call("mkfs.ext4", "-q", "-F", "-I", "128", device)
+    point = disks.mount(device)
+    path, older = point / "made", point / "older"
+    older.write_text("somebody's")
+    scratch = scratch_from(journal, tmp_path)
+    expect(scratch, path, unlink_each_loop="1")
+    path.write_text("x")
+    scratch.settle([str(path)])
+    assert scratch.owns(str(path))
+    older.replace(path)
+    scratch.settle([str(path)])
+    assert scratch.remove() == (str(path),)
+    assert path.read_text() == "somebody's"
 
 
 def test_a_link_in_the_place_of_the_private_folder_leads_to_no_file(

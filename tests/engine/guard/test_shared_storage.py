@@ -1,6 +1,9 @@
 """Devices that show the same storage under several names: what one is used for holds for all."""
 
+import ctypes
 import os
+import stat
+import struct
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ from tests.engine.conftest import HERE, IMAGE_BYTES, Disks, call, refusal
 from tests.engine.machines import Server
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.described_volumes import describe_files
+from volbench.execute.agent.locks import places
 
 
 @pytest.mark.root
@@ -97,26 +101,15 @@ def test_two_paths_to_a_disk_are_one_disk() -> None:
         server.machine.links[f"/sys/block/{name}"] = f"/sys/devices/{name}"
     server.disk("sdd", (8, 48), device__wwid="naa.5000c500ffffffff")
     server.machine.links["/sys/block/sdd"] = "/sys/devices/sdd"
-    for device in ("sdb", "sdc1", "sdd"):
+    server.build("dm-0", (253, 0), "sdb1")
+    for device in ("sdd", "dm-0"):
         assert refusal(server.machine, f"/dev/{device}") == ""
     server.mount("28 27 8:33 / /data rw - ext4 /dev/sdc1 rw")
-    for device in ("sdb", "sdb1", "sdc", "sdc1"):
+    for device in ("sdb", "sdb1", "sdc", "sdc1", "dm-0"):
         assert refusal(server.machine, f"/dev/{device}").endswith(
             "is mounted, or one of its partitions is: /data"
         )
     assert refusal(server.machine, "/dev/sdd") == ""
-
-
-def test_a_stack_on_one_path_to_a_disk() -> None:
-    """A volume is refused while another path to its disk is in use."""
-    server = Server()
-    for name, minor in (("sdb", 16), ("sdc", 32)):
-        server.disk(name, (8, minor), device__wwid="naa.5000c500a1b2c3d4")
-        server.machine.links[f"/sys/block/{name}"] = f"/sys/devices/{name}"
-    top = server.build("dm-0", (253, 0), "sdb")
-    assert refusal(server.machine, top) == ""
-    server.mount("28 27 8:32 / /data rw - ext4 /dev/sdc rw")
-    assert refusal(server.machine, top).endswith("is mounted, or one of its partitions is: /data")
 
 
 def test_the_name_of_a_mount_that_another_device_has_now() -> None:
@@ -159,28 +152,78 @@ class TestOtherNamesOfAnImage:
         second = disks.attach(link)
         assert refusal(HERE, second).endswith(f"is mounted, or one of its partitions is: {point}")
 
-    @pytest.mark.alone  # no loop device can be compared with one on an overlay
-    def test_an_overlay_shows_a_file_under_another_number(self, disks: Disks) -> None:
-        """Neither the file nor a loop device on it can be compared with what is attached."""
-        merged = disks.overlay()
-        image = disks.image().rename(disks.folder / "upper" / "disk.img")
-        first = disks.attach(image)
-        disks.format(first)
-        disks.mount(first)
-        path = str(merged / image.name)
-        assert "cannot be compared" in refusal(HERE, path, files=[path])
-        assert "cannot be compared" in refusal(HERE, disks.attach(Path(path)))
+    @pytest.mark.parametrize("is_shown", [False, True])
+    def test_a_file_of_an_overlay_and_of_its_upper_folder_are_one(
+        self, disks: Disks, *, is_shown: bool
+    ) -> None:
+        """A file that is mounted or open as one is so as both, under other mount points too."""
+        base = disks.folder / "a b"
+        base.mkdir()
+        merged = disks.overlay(base)
+        (base / "lower" / "in").mkdir()
+        call("truncate", "-s", str(IMAGE_BYTES), str(base / "lower" / "in" / "disk.img"))
+        with (merged / "in" / "disk.img").open("r+b"):  # copies it
+            pass
+        upper = disks.mount(str(base / "upper" / "in"), "--bind") / "disk.img"
+        shown = disks.mount(str(merged / "in"), "--bind") / "disk.img"
+        used, named = (shown, upper) if is_shown else (upper, shown)
+        with used.open("rb"):
+            assert "is open in another" in refusal(HERE, str(named), files=[str(named)])
+        device = disks.attach(named)
+        with used.open("rb"):
+            assert "is in use by " in refusal(HERE, device)
+        assert refusal(HERE, device) == ""
+        for path in map(str, (named, used)):
+            expected = f"{path} is in use by the loop device {Path(device).name}"
+            assert refusal(HERE, path, files=[path]) == expected
+        disks.format(device)
+        point = disks.mount(device)
+        assert refusal(HERE, disks.attach(used)).endswith(f"of its partitions is: {point}")
 
-    @pytest.mark.alone  # no loop device can be compared with one on an overlay
-    def test_a_file_below_a_mounted_image_of_an_overlay(self, disks: Disks) -> None:
-        """The file is open below the overlay, which no name tells."""
+    def test_a_folder_of_an_overlay_is_locked_in_its_upper_folder(self, disks: Disks) -> None:
+        """Also one of a lower layer, which gets its upper folder when something is written."""
         merged = disks.overlay()
+        (disks.folder / "lower" / "in").mkdir()
+        upper = disks.folder / "upper" / "in"
+        for target in ("", "/new"):
+            locked = places([], [f"{merged}/in{target}"]).locks.keys()
+            upper.mkdir(exist_ok=True)
+            assert locked & places([], [f"{upper}{target}"]).locks.keys()
+
+    @pytest.mark.alone  # no loop device can be compared with one on an overlay that is not seen
+    @pytest.mark.parametrize("is_elsewhere", [False, True])
+    def test_a_file_of_an_overlay_that_is_not_mounted_here(
+        self, disks: Disks, *, is_elsewhere: bool
+    ) -> None:
+        """The kernel knows the file of a loop device by the number of the overlay alone."""
+        merged, device = disks.overlay(), disks.attach()
         image = disks.image().rename(disks.folder / "upper" / "disk.img")
-        first = disks.attach(merged / image.name)
-        disks.format(first)
-        disks.mount(first)
-        assert "is open" in refusal(HERE, str(image), files=[str(image)])
-        assert "cannot be compared" in refusal(HERE, disks.attach(image))
+        call("losetup", "-d", device)
+        attach = f"losetup {device} {merged}/disk.img"
+        call(*(("unshare", "--mount") if is_elsewhere else ()), "sh", "-c", attach)
+        call("umount", "-l", str(merged))
+        assert "is open in another" in refusal(HERE, str(image), files=[str(image)])
+        expected = f"cannot be compared with the file of the loop device {Path(device).name}"
+        assert expected in refusal(HERE, disks.attach(image))
+
+    def test_an_image_that_the_kernel_mounts_without_a_loop_device(self, disks: Disks) -> None:
+        """An erofs is mounted from its file; one whose file has no name any more may be any."""
+        image, point = disks.image(), disks.folder / "mounted"
+        superblock = struct.pack("<3I2BH2Q5I", 0xE0F5E1E2, 0, 0, 12, 0, 36, 1, 0, 0, 2, 0, 0, 0)
+        folder = struct.pack("<4H", 0, 0, stat.S_IFDIR | 0o755, 2)  # its root
+        with image.open("r+b") as file:
+            file.write(bytes(1024) + superblock.ljust(128, b"\0") + folder)
+        point.mkdir()
+        if ctypes.CDLL(None).mount(bytes(image), bytes(point), b"erofs", os.ST_RDONLY, None):
+            pytest.skip("this kernel mounts no file as erofs")
+        try:
+            device = disks.attach(image)
+            for _ in range(2):
+                problem = refusal(HERE, device, wipe=True)
+                assert f"in other use: {image} is in use as erofs at {point}" in problem
+                image = image.rename(disks.folder / "renamed")
+        finally:
+            call("umount", str(point))
 
     def test_a_check_copies_no_file_of_a_lower_layer(self, disks: Disks) -> None:
         """An overlay copies a whole file that is opened for writing, which needs space for it."""

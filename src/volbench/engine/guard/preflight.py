@@ -222,7 +222,7 @@ def check_rooms(runs: Sequence[Run], state: HostState) -> None:
                 devices.setdefault(target, set()).update(device_ranges(part))
             if not (ranges := _allocated(part, state)):
                 continue
-            mount = state.volumes[target].mount
+            mount = state.volumes[target].storage
             targets[place := mount.number if mount else (0, 0)] = target
             is_kept = not any(each.get("unlink", "0") == "1" for each in options)
             own = groups.setdefault((place, -1 if is_kept else number), {})
@@ -283,7 +283,7 @@ def _copied(runs: Sequence[Run], state: HostState) -> set[str]:
     """Return the files whose overwritten blocks stay on their filesystem for a while."""
     written = (part for run in runs for part in run.parts if writes(part))
     parts = (part for part in written if part.volume.target in state.volumes)  # none of NBD
-    mounts = ((part, state.volumes[part.volume.target].mount) for part in parts)
+    mounts = ((part, state.volumes[part.volume.target].storage) for part in parts)
     copying = (part for part, mount in mounts if mount and mount.filesystem in _COPYING)
     return {path for part in copying for path in _allocated(part, state)}
 

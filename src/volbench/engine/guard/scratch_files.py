@@ -329,7 +329,7 @@ class Scratch:
                 path: identity
                 for path, identity in seen.items()
                 if identity is not None and identity != (mark := self._files.get(path))
-                if not (mark and 0 < identity[-1] < mark[-1])  # fio's is younger, a user's may not
+                if not (mark and identity[-1] < max(mark[-1], 1))  # fio's is known to be younger
                 if posixpath.dirname(path) not in moved  # a link to a user's folder is there
             }
             for path in paths if is_over else [p for p in changed if not self._awaited[p]]:

@@ -171,6 +171,9 @@ class Devices:
         """Return a loop device whose file may be this one under another number; or ""."""
         for name, loop in self.loops().items():
             is_elsewhere = loop.stat.kind == "file" and loop.stat.device != file.device
+            device = self.named(name)
+            end = loop.offset + (self.size_bytes(device) if device else 0)
+            is_elsewhere &= not file.size_bytes or end < file.size_bytes + SECTOR_BYTES
             if is_elsewhere and (layered or loop.is_layered):
                 return name
         return ""
@@ -210,7 +213,8 @@ class Devices:
         if loop is not None and loop.stat.kind == "block":
             number = loop.stat.rdev
         elif loop is not None and through_files:
-            number = number_under(self._snapshot, loop.path)
+            number = loop.stat.device
+            number = number if number[0] else number_under(self._snapshot, loop.path)
         lower = None if number is None else self.with_number(number)
         return [] if lower is None else [lower]
 

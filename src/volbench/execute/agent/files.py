@@ -181,6 +181,12 @@ def read_files(paths: "list[str]") -> "list[str | None]":
 
 def read_text(path: str) -> "str | None":
     """Return the text of a regular file; None if there is none or it is unreadable."""
+    content = read_bytes(path)
+    return None if content is None else content.decode("utf-8", "replace")
+
+
+def read_bytes(path: str) -> "bytes | None":
+    """Return the content of a regular file; None if there is none or it is unreadable."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -193,16 +199,12 @@ def read_text(path: str) -> "str | None":
             os.close(descriptor)
     except OSError:
         return None
-    return b"".join(parts).decode("utf-8", "replace")
+    return b"".join(parts)
 
 
 def first_line(path: str) -> str:
     """Return the first line of a kernel file, stripped; empty if it cannot be read."""
-    try:
-        with open(path) as file:
-            return file.readline().strip()
-    except OSError:
-        return ""
+    return (read_text(path) or "").partition("\n")[0].strip()
 
 
 def list_directory(path: str) -> "list[str]":
@@ -408,10 +410,10 @@ def remove_work_folder(base: str, path: str) -> None:
     refuse_foreign(os.path.dirname(path))
     refuse_mounts(path)
     while os.path.lexists(path):
-        try:
+        with contextlib.suppress(
+            FileNotFoundError
+        ):  # another removal got to one of its files first
             shutil.rmtree(path)
-        except FileNotFoundError:  # another removal got to one of its files first
-            pass
     if os.path.basename(base) == ".volbench":
         with contextlib.suppress(OSError):  # other work folders are in it
             os.rmdir(base)

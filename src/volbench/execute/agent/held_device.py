@@ -11,7 +11,7 @@ import struct
 import time
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
-from volbench.execute.agent.files import FileStat, first_line
+from volbench.execute.agent.files import FileStat, first_line, list_directory, stat_in
 
 EDGE_BYTES = 1 << 20  # Holds partition tables, file system headers and RAID metadata at both ends.
 BLANK = "blank"
@@ -172,24 +172,24 @@ def opener_of(file: FileStat) -> str:
 
     A loop device has its file open itself, so no lease tells.
     """
-    number = os.makedev(*file.device), file.inode
     for pid in filter(str.isdigit, os.listdir("/proc")):
         for folder in ("/proc/{}/fd".format(pid), "/proc/{}/map_files".format(pid)):
-            try:
-                paths = ["{}/{}".format(folder, name) for name in os.listdir(folder)]
-            except OSError:  # it ended, or is of another user
-                continue
-            if any(_numbers_of(path) == number for path in paths):
+            paths = ("{}/{}".format(folder, name) for name in list_directory(folder))
+            if any(_shows(path, file) for path in paths):
                 return "{} (PID {})".format(first_line("/proc/{}/comm".format(pid)), pid)
     return ""
 
 
-def _numbers_of(link: str) -> "tuple[int, int] | None":
+def _shows(link: str, file: FileStat) -> bool:
+    """Return whether a file is open: an overlay shows it by its birth, under another number."""
     try:
-        status = os.stat(link) if os.readlink(link).startswith("/") else None
+        seen = stat_in(link) if os.readlink(link).startswith("/") else None
     except OSError:
-        status = None
-    return status and (status.st_dev, status.st_ino)
+        seen = None
+    if seen is None or seen.device == file.device:
+        return seen is not None and seen.inode == file.inode
+    is_same = 0 < file.born_ns == seen.born_ns and file.size_bytes == seen.size_bytes
+    return is_same and not seen.device[0]
 
 
 def _open_device(path: str, flags: int) -> int:

@@ -5,6 +5,7 @@ a file of the user's cache, so that the next connection need not send them. On t
 machine they are ordinary files.
 """
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -79,10 +80,8 @@ def _store(data: bytes, digest: str) -> str:
 
 
 def _make_folder(folder: str) -> None:
-    try:
+    with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
-    except FileExistsError:
-        pass
 
 
 def _store_in(folder: str, data: bytes, digest: str) -> str:
@@ -124,21 +123,17 @@ def _write_whole(name: str, data: bytes, folder: int) -> None:
 
 
 def _remove_unused(name: str, folder: int) -> None:
-    try:
+    with contextlib.suppress(FileNotFoundError):  # another agent was first
         if time.time() - os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime > _UNUSED_S:
             os.unlink(name, dir_fd=folder)
-    except FileNotFoundError:  # another agent was first
-        pass
 
 
 def _store_temporarily() -> str:
     """Write the program to a temporary folder of this user, where a start or a gate reads it."""
     folder = os.path.join(tempfile.gettempdir(), "volbench-agent-{}".format(os.geteuid()))
-    try:
+    with contextlib.suppress(OSError):  # another user was first
         _make_folder(folder)
         return _store_in(folder, Program.data, Program.digest)
-    except OSError:  # another user was first
-        pass
     path = os.path.join(tempfile.mkdtemp(prefix="volbench-agent-"), "program")
     with open(path, "wb") as file:
         file.write(Program.data)

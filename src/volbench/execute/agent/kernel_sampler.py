@@ -12,7 +12,7 @@ import time
 import typing
 
 from volbench.execute.agent import nvme_log
-from volbench.execute.agent.files import list_directory
+from volbench.execute.agent.files import list_directory, read_bytes
 
 _DISKS = "/proc/diskstats"
 _FILES = ("/proc/stat", _DISKS, "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
@@ -259,21 +259,7 @@ class _Tool:
 
 def read(path: str) -> bytes:
     """Return the content of a kernel file; empty if the kernel does not provide it."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        parts = []  # type: list[bytes]
-        while True:
-            block = os.read(descriptor, 65536)
-            if not block:
-                return b"".join(parts)
-            parts.append(block)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)
+    return read_bytes(path) or b""
 
 
 def other_disks(devices: "list[str]") -> "frozenset[bytes]":

@@ -20,6 +20,7 @@ import zlib
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.block_devices import BlockDevice, Devices
 from volbench.execute.agent.files import first_line
+from volbench.execute.agent.mounts import mount_of, stored_at
 from volbench.execute.agent.snapshot import Snapshot
 from volbench.execute.agent.supervisor import ticks_of
 
@@ -66,7 +67,7 @@ def places(devices: "list[str]", targets: "list[str]") -> Places:
         stack = [] if device is None else [device, *known.below(device, through_files=True)]
         disks.update((disk, number) for disk in _lowest(known, stack) or ["disk-" + number])
     for target in targets:
-        locks.update((name, target) for name in _target_names(target))
+        locks.update((name, target) for name in _target_names(snapshot, target))
         near = snapshot.nearest(snapshot.real_path(target))
         unknown = [_numbered("disk", os.stat(near))]  # of tmpfs, NFS and similar
         disks.update((disk, target) for disk in _lowest(known, known.of_path(near)) or unknown)
@@ -137,13 +138,11 @@ def release_unused() -> bool:
     is_released = bool(_reserved)
     while _reserved:
         file, (identity, work_folder) = _reserved.popitem()
-        try:
+        with contextlib.suppress(OSError):  # there is none
             if not work_folder or os.listdir(work_folder):
                 is_released = False
                 continue
             os.rmdir(work_folder)
-        except OSError:  # there is none
-            pass
         try:
             with _Folder(_base()) as folder:
                 is_released = folder.remove_exact(file, identity) and is_released
@@ -167,14 +166,19 @@ def release(key: str) -> None:
         raise AgentError("failed", left)
 
 
-def _target_names(path: str) -> "list[str]":
-    """Return the names of the lock of a file or folder: by its place, and itself if it exists."""
-    folder, _, name = path.rpartition("/")
-    names = []  # type: list[str]
-    with contextlib.suppress(OSError):  # what is not there, or no more, is not measured
-        place = _numbered("dir", os.stat(folder or "/"), inode=True)
-        names.append("{}-{:x}".format(place, zlib.crc32(os.fsencode(name))))
-        names.append(_numbered("dir", os.stat(path), inode=True))
+def _target_names(snapshot: Snapshot, path: str) -> "list[str]":
+    """Return the names of the lock of a file or folder: by its places, and itself if it exists."""
+    stored = stored_at(snapshot, path)
+    mount, names = mount_of(snapshot, stored), []
+    if mount is not None:
+        inner = zlib.crc32(os.fsencode(mount.inner(stored)))
+        names.append("dir-{}:{}-0-{:x}".format(*mount.number, inner))
+    for each in dict.fromkeys([path, stored]):
+        folder, _, name = each.rpartition("/")
+        with contextlib.suppress(OSError):  # what is not there, or no more, is not measured
+            place = _numbered("dir", os.stat(folder or "/"), inode=True)
+            names.append("{}-{:x}".format(place, zlib.crc32(os.fsencode(name))))
+            names.append(_numbered("dir", os.stat(each), inode=True))
     return names
 
 
@@ -442,8 +446,6 @@ class _Folder:
         except OSError as error:
             raise of_os_error(error) from error
         if not is_meant(moved):
-            try:
+            with contextlib.suppress(FileExistsError):  # a third campaign was faster
                 os.link(moved, name, follow_symlinks=False, **self._both)
-            except FileExistsError:  # a third campaign was faster
-                pass
         self.remove(moved)

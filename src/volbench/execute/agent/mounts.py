@@ -4,12 +4,15 @@ See proc_pid_mountinfo(5), proc_swaps(5) and fstab(5).
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.files import FileStat
 from volbench.execute.agent.snapshot import Snapshot
 
+_UPPER = "upperdir=/"
+_MAX_OVERLAYS = 8  # Upper folders that are in overlays themselves: no kernel allows so many
 _MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 _BLANKS = re.compile(r"[ \t]+")  # the kernel escapes only these; names may contain others
@@ -29,13 +32,19 @@ class Mount(NamedTuple):
     options: str  # of the mount and of the filesystem, comma-separated, without duplicates
     filesystem: str
     source: str  # what was mounted, as given to mount(8)
+    root: str  # path in the filesystem that is mounted: not / for a bind mount
+    ids: "tuple[str, str]"  # of the mount, and of the one on which it is mounted
+
+    def inner(self, path: str) -> str:
+        """Return where in the filesystem a path below the mount point is."""
+        return self.root.rstrip("/") + path[len(self.mount_point.rstrip("/")) :]
 
 
 class LoopFile(NamedTuple):
     """File or device that a loop device shows."""
 
     path: str  # its name when it was attached; it may have others now, or none
-    stat: FileStat
+    stat: FileStat  # of what an overlay stores, where that is known
     offset: int  # its first byte on the loop device
     is_layered: bool  # see `is_layered`
 
@@ -52,6 +61,7 @@ def read_mounts(snapshot: Snapshot) -> "list[Mount]":
     return mounts
 
 
+@lru_cache(maxsize=4096)
 def _mount(line: str) -> Mount:
     before, _, after = line.partition(" - ")
     mount, filesystem = before.split(" "), after.split(" ")
@@ -63,6 +73,8 @@ def _mount(line: str) -> Mount:
         ",".join(options),
         filesystem[0],
         unescape(filesystem[1]),
+        unescape(mount[3]),
+        (mount[0], mount[1]),
     )
 
 
@@ -77,17 +89,46 @@ def is_inside(path: str, folder: str) -> bool:
 
 
 def mount_of(snapshot: Snapshot, path: str) -> "Mount | None":
-    """Return the mount of a path: the newest one on the longest mount point above it."""
-    real = snapshot.real_path(path)
-    above = [mount for mount in read_mounts(snapshot) if is_inside(real, mount.mount_point)]
-    above.reverse()  # of several with the longest name, max takes the first
-    return max(above, key=lambda mount: len(mount.mount_point), default=None)
+    """Return the mount of a path, found as the kernel does: not one that a younger one hides."""
+    real, found = snapshot.real_path(path), None
+    above = following = [m for m in read_mounts(snapshot) if is_inside(real, m.mount_point)]
+    while following:
+        found = min(following, key=lambda mount: len(mount.mount_point))
+        following = [m for m in above if m.ids[1] == found.ids[0] != m.ids[0]]
+    return found
+
+
+def stored_at(snapshot: Snapshot, path: str) -> str:
+    """Return the path in the upper folder of an overlay, which may not exist yet; else the path.
+
+    The upper folder has the time of birth that the overlay shows; where it is not found at its
+    name, the path itself is returned.
+    """
+    path = snapshot.real_path(path)
+    for _ in range(_MAX_OVERLAYS if _UPPER in snapshot.text(_MOUNTINFO) else 0):
+        mount = mount_of(snapshot, path)
+        options = mount.options.split(",") if mount and mount.filesystem == "overlay" else []
+        upper = next((unescape(o[len(_UPPER) - 1 :]) for o in options if o.startswith(_UPPER)), "")
+        shown = snapshot.stat_visible(mount.mount_point) if mount and upper else None
+        stored = snapshot.stat_visible(upper + mount.root) if mount and shown else None
+        if mount is None or shown is None or stored is None or shown.born_ns != stored.born_ns:
+            break
+        path = snapshot.real_path(upper + mount.inner(path))
+    return path
+
+
+def source_of(snapshot: Snapshot, mount: Mount) -> "FileStat | None":
+    """Return the device or file that was mounted; None if nothing has its name."""
+    found = snapshot.stat_visible(mount.source) if mount.source.startswith("/") else None
+    if found is None or found.kind != "file":
+        return found
+    return snapshot.stat_visible(stored_at(snapshot, mount.source))
 
 
 def mount_numbers(snapshot: Snapshot, mount: Mount) -> "set[tuple[int, int]]":
     """Return the device numbers of a mount: of the filesystem and of its source."""
     numbers = {mount.number}
-    source = snapshot.stat_visible(mount.source) if mount.source.startswith("/") else None
+    source = source_of(snapshot, mount)
     if source is not None:
         numbers.add(source.rdev)
     return {number for number in numbers if number[0]}
@@ -95,7 +136,7 @@ def mount_numbers(snapshot: Snapshot, mount: Mount) -> "set[tuple[int, int]]":
 
 def number_under(snapshot: Snapshot, path: str) -> "tuple[int, int] | None":
     """Return the number of the block device that holds a path; None for tmpfs, NFS and similar."""
-    mount = mount_of(snapshot, path)
+    mount = mount_of(snapshot, stored_at(snapshot, path))
     if mount is None:
         return None
     # The name of the source may have been given to another device since.
@@ -130,21 +171,24 @@ def read_loop_files(snapshot: Snapshot) -> "dict[str, LoopFile]":
         if not path:
             continue
         path = _DELETED.sub("", path)
-        seen, offset = snapshot.stat_visible(path), 0
-        attached = snapshot.attached_file("/dev/" + name)
-        if attached is not None:
-            stat, offset = attached
-            is_seen = seen is not None and seen.identity[:3] == stat.identity[:3]
-            seen = seen if is_seen else stat
-        if seen is not None:
-            files[name] = LoopFile(path, seen, offset, is_layered(snapshot, path))
+        seen = snapshot.stat_visible(path)
+        stat, offset = snapshot.attached_file("/dev/" + name) or (seen, 0)
+        if seen is not None and stat is not None and seen.identity[:3] == stat.identity[:3]:
+            stat = snapshot.stat_visible(stored_at(snapshot, path)) or seen
+            files[name] = LoopFile(path, stat, offset, is_layered(snapshot, path))
+        elif stat is not None:  # it has lost its name, or its mount is not here
+            plain = (m.number for m in read_mounts(snapshot) if m.filesystem not in _LAYERED)
+            is_unknown = not stat.device[0] and stat.device not in plain
+            files[name] = LoopFile(path, stat, offset, is_unknown)
     return files
 
 
 def is_layered(snapshot: Snapshot, path: str) -> bool:
-    """Return whether a path may show a file of another filesystem under a number of its own."""
-    mount = mount_of(snapshot, path)
-    return mount is not None and mount.filesystem in _LAYERED
+    """Return whether a path shows a file of another filesystem, which is not known."""
+    real, place = snapshot.real_path(path), stored_at(snapshot, path)
+    mount = mount_of(snapshot, place)
+    is_lower = place != real and snapshot.stat_visible(place) is None
+    return is_lower or (mount is not None and mount.filesystem in _LAYERED)
 
 
 def unmounted_above(snapshot: Snapshot, path: str) -> str:
@@ -153,12 +197,12 @@ def unmounted_above(snapshot: Snapshot, path: str) -> str:
     Writing there would fill the disk that holds the mount point.
     """
     real = snapshot.real_path(path)
-    mounted = {mount.mount_point for mount in read_mounts(snapshot)}
     for line in snapshot.text("/etc/fstab").splitlines():
         fields = line.split()
         if len(fields) < 3 or fields[0].startswith("#") or not fields[1].startswith("/"):
             continue
         point = snapshot.real_path(unescape(fields[1]))
-        if is_inside(real, point) and point not in mounted:
+        mount = mount_of(snapshot, point) if is_inside(real, point) else None
+        if mount is not None and mount.mount_point != point:
             return point
     return ""

@@ -5,9 +5,8 @@ import signal
 import time
 import typing
 
-from volbench.execute.agent.block_devices import boot_id
 from volbench.execute.agent.snapshot import Snapshot
-from volbench.execute.agent.supervisor import is_supervised, was_launched
+from volbench.execute.agent.supervisor import boot_id, is_supervised, ticks_of, was_launched
 
 # fio ends after SIGINT once its I/O is completed: up to half a minute on a throttled volume.
 # Noticed by: tests/execute/agent/test_snapshot.py::test_processes_are_known_by_their_start
@@ -36,10 +35,7 @@ class Lifetime(typing.NamedTuple):
 
 def identify_process(pid: int) -> ProcessIdentity:
     """Return the unique identity of a process."""
-    snapshot = Snapshot()
-    fields = snapshot.text("/proc/{}/stat".format(pid)).rpartition(")")[2].split()
-    is_alive = len(fields) >= 20 and fields[0] != "Z"
-    return ProcessIdentity(pid, int(fields[19]) if is_alive else None, boot_id(snapshot))
+    return ProcessIdentity(pid, ticks_of(pid) or None, boot_id())
 
 
 def end_process(process: ProcessIdentity) -> "bool | None":

@@ -118,11 +118,9 @@ def kill(process: "subprocess.Popen[bytes]") -> None:
     """Kill the group of a process that still runs, and wait briefly."""
     if process.poll() is not None:
         return
-    try:
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(_KILL_PATIENCE_S)
-    except (ProcessLookupError, subprocess.TimeoutExpired):
-        return
 
 
 def kill_all() -> None:

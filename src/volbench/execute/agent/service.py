@@ -14,6 +14,7 @@ An operation that is a generator yields parts until its end; None only asks whet
 """
 
 import base64
+import contextlib
 import json
 import math
 import os
@@ -170,10 +171,8 @@ class RootAgent:
         """Pass on that an operation is to end, if it is one of this agent."""
         with self._lock:
             if number in self._pending:
-                try:
+                with contextlib.suppress(OSError):  # it has ended
                     self._write(line)
-                except OSError:  # it has ended
-                    pass
 
     def _write(self, line: bytes) -> None:
         assert self._process is not None and self._process.stdin is not None  # noqa: S101, PT018 - for the type checker

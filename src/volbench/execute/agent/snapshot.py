@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Snapshot:
-    """Snapshot of this machine. Tests replace the methods with an underscore."""
+    """Snapshot of this machine. Tests replace its methods."""
 
     def __init__(self) -> None:
         self._stats = {}  # type: dict[tuple[str, bool], FileStat | AgentError | None]
@@ -65,19 +65,19 @@ class Snapshot:
     def text(self, path: str) -> str:
         """Return the text of a regular file; empty if it is missing or unreadable."""
         if path not in self._texts:
-            self._texts[path] = self._text(path)
+            self._texts[path] = files.read_text(path) or ""
         return self._texts[path]
 
     def names(self, path: str) -> "list[str]":
         """Return the sorted names in a directory; none if it does not exist."""
         if path not in self._lists:
-            self._lists[path] = self._names(path)
+            self._lists[path] = files.list_directory(path)
         return self._lists[path]
 
     def real_path(self, path: str) -> str:
         """Return a path with all symlinks resolved; nonexistent components are kept."""
         if path not in self._reals:
-            self._reals[path] = self._real_path(path)
+            self._reals[path] = files.real_path(path)
         return self._reals[path]
 
     def nearest(self, path: str) -> str:
@@ -88,15 +88,6 @@ class Snapshot:
 
     def _stat(self, path: str, *, follow: bool) -> "FileStat | None":
         return files.stat(path, follow=follow)
-
-    def _text(self, path: str) -> str:
-        return files.read_text(path) or ""
-
-    def _names(self, path: str) -> "list[str]":
-        return files.list_directory(path)
-
-    def _real_path(self, path: str) -> str:
-        return files.real_path(path)
 
     def free_space(self, path: str) -> "tuple[int, int]":
         """Return bytes and files that unprivileged users can add to the filesystem of a path."""

@@ -33,6 +33,8 @@ from volbench.execute.agent.files import (
     OWN_FOLDER,
     first_line,
     free_space,
+    read_bytes,
+    read_text,
     refuse_foreign,
     remove_work_folder,
     search_path,
@@ -52,10 +54,8 @@ CONTROL = "VOLBENCH_CONTROL"
 # Noticed by: test_supervisor.py::test_deadline_is_enforced_without_a_controller
 KILL_AFTER_S = 30.0
 _LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: test_skew.py
-_TICK_S, _LEAST_TICK_S = (
-    1.0,
-    0.05,
-)  # Between two looks at the deadline and at the controller of an attached program.
+# Between two looks at the deadline and at the controller of an attached program.
+_TICK_S, _LEAST_TICK_S = 1.0, 0.05
 # Free bytes beside results below which a program is ended, where twice that was free at its start:
 # less than the guard leaves beside the files of a run. Noticed by: test_supervisor.py
 _RESERVE_BYTES = 32 << 20
@@ -225,9 +225,8 @@ def pid_of(control: str) -> int:
 def read_json(path: str) -> "dict[str, object]":
     """Return the content of a file of the control folder; empty if it does not exist."""
     try:
-        with open(path, "rb") as file:
-            content = json.loads(file.read().decode())
-    except (OSError, ValueError):
+        content = json.loads(read_text(path) or "{}")
+    except ValueError:
         return {}
     return content if isinstance(content, dict) else {}
 
@@ -240,12 +239,8 @@ def number_in(content: "dict[str, object]", name: str) -> int:
 
 def ticks_of(pid: int) -> int:
     """Return the start time of a live process in clock ticks since boot; 0 if it has ended."""
-    try:
-        with open("/proc/{}/stat".format(pid), "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
-        return 0
-    return 0 if len(fields) < 20 or fields[0] in b"ZX" else int(fields[19])
+    fields = (read_text("/proc/{}/stat".format(pid)) or "").rpartition(")")[2].split()
+    return 0 if len(fields) < 20 or fields[0] in "ZX" else int(fields[19])
 
 
 def is_running(control: str, process: str = "") -> bool:
@@ -263,10 +258,8 @@ def boot_id() -> str:
 def send_signal(control: str, number: int) -> None:
     """Send a signal to the process group of a program; SIGKILL also to all its descendants."""
     if is_running(control):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(pid_of(control), number)
-        except ProcessLookupError:
-            pass
     if number == signal.SIGKILL:
         _kill_descendants(control)
 
@@ -274,24 +267,17 @@ def send_signal(control: str, number: int) -> None:
 def _kill_descendants(control: str) -> None:
     """Kill all processes of a program, whatever group they are in."""
     entry = "{}={}".format(CONTROL, control).encode()
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open("/proc/{}/environ".format(name), "rb") as file:
-                if entry in file.read().split(b"\0"):
-                    os.kill(int(name), signal.SIGKILL)
-        except OSError:  # it ended, or is of another user
-            pass
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        if entry in (read_bytes("/proc/{}/environ".format(name)) or b"").split(b"\0"):
+            with contextlib.suppress(OSError):  # it ended, or is of another user
+                os.kill(int(name), signal.SIGKILL)
 
 
 def stop_sampling(control: str) -> None:
     """End the sampler of a program that has ended, after one last sample."""
     if is_running(control, "supervisor_"):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(number_in(read_json(control + "/state"), "supervisor_pid"), signal.SIGTERM)
-        except ProcessLookupError:
-            pass
 
 
 def main(_arguments: "list[str]") -> None:
@@ -322,10 +308,8 @@ def main(_arguments: "list[str]") -> None:
 def _reply(text: str) -> None:
     """Answer the launch, and detach from it."""
     null = os.open(os.devnull, os.O_RDWR)
-    try:
+    with contextlib.suppress(OSError):  # the launch has ended
         os.write(1, text.encode("utf-8", "replace"))
-    except OSError:  # the launch has ended
-        pass
     for descriptor in range(3):
         os.dup2(null, descriptor)
     os.close(null)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from volbench.execute.agent.block_reads import export_map, holes
-from volbench.execute.agent.mounts import read_mounts
+from volbench.execute.agent.mounts import mount_of, read_mounts
 from volbench.execute.agent.snapshot import SECTOR_BYTES, Snapshot
 
 REPORT_S = 900.0  # A filesystem of a cold volume reads its own maps block by block.
@@ -85,7 +85,8 @@ def _free_of_device(snapshot: Snapshot, node: str) -> "tuple[list[tuple[int, int
     """Return what the filesystem that is mounted from a device reports as free, and its name."""
     status = snapshot.stat(node)
     for mount in read_mounts(snapshot):
-        if status and mount.number == status.rdev:
+        is_seen = status and mount.number == status.rdev
+        if is_seen and mount_of(snapshot, mount.mount_point) == mount:
             return list(_free_of_mount(mount.mount_point)), mount.filesystem
     raise ValueError("no filesystem of it is mounted: mount it, read-only (ext4, xfs)")
 

@@ -6,22 +6,10 @@ import time
 from itertools import chain
 from typing import Iterator, NamedTuple, Sequence
 
-from volbench.execute.agent import block_reads
+from volbench.execute.agent import block_reads, mounts
 from volbench.execute.agent.block_devices import BlockDevice, DeviceIdentity, Devices, SharedStorage
 from volbench.execute.agent.files import FileIdentity, FileStat, NamedFile
-from volbench.execute.agent.mounts import (
-    LoopFile,
-    Mount,
-    is_layered,
-    mount_numbers,
-    mount_of,
-    mount_points,
-    number_under,
-    read_mounts,
-    read_swaps,
-    swap_numbers,
-    unmounted_above,
-)
+from volbench.execute.agent.mounts import LoopFile, Mount, mount_of, read_mounts, stored_at
 from volbench.execute.agent.signatures import Part, read_content, read_whole
 from volbench.execute.agent.snapshot import Snapshot, parent_of
 
@@ -149,6 +137,7 @@ class DescribedVolume(NamedTuple):
     stat: "FileStat | None"
     nearest: str  # the path or its nearest existing parent
     mount: "Mount | None"  # of the nearest path; of a device, its newest one
+    storage: "Mount | None"  # that takes what is written: of an overlay, that of its upper folder
     space: "tuple[int, int]"  # free bytes at the nearest path, and files that can be made there
     real_mount_point: str  # of the resolved path
     parent: ParentFolder
@@ -230,15 +219,16 @@ class _Describer:
         parent = parent_of(real)
         missing = next((path for path in question.files if snapshot.stat(path) is None), "")
         is_device = stat is not None and stat.kind == "block"
-        number = stat.rdev if stat is not None and is_device else number_under(snapshot, nearest)
+        number = stat.rdev if stat and is_device else mounts.number_under(snapshot, nearest)
         device = None if number is None else self._devices.with_number(number)
-        mounts = (m for m in read_mounts(snapshot)[::-1] if number in mount_numbers(snapshot, m))
-        mount = next(mounts, None) if is_device else mount_of(snapshot, nearest)
+        own = (m for m in read_mounts(snapshot) if number in mounts.mount_numbers(snapshot, m))
+        mount = next(reversed([*own]), None) if is_device else mount_of(snapshot, nearest)
         return DescribedVolume(
             real=real,
             stat=stat,
             nearest=nearest,
             mount=mount,
+            storage=mount_of(snapshot, stored_at(snapshot, nearest)),
             space=snapshot.free_space(nearest),
             real_mount_point=self._mount_point(real),
             parent=ParentFolder(
@@ -246,7 +236,7 @@ class _Describer:
             ),
             similar=() if is_device else self._similar(real, parent, stat),
             access=self._access(question, missing) if "access" in details else "",
-            unmounted=unmounted_above(snapshot, target),
+            unmounted=mounts.unmounted_above(snapshot, target),
             folder=self._folder(question.folder),
             private_folder=_identity(snapshot.stat(question.private_folder, follow=False)),
             files=tuple(self.file(path, question.allow) for path in question.files),
@@ -256,8 +246,8 @@ class _Describer:
 
     def _under_layers(self, path: str) -> "list[BlockDevice]":
         """Return the device below an overlay or similar: of a mount with the same free space."""
-        mounts = read_mounts(self._snapshot) if is_layered(self._snapshot, path) else []
-        numbers = {mount.number: mount.mount_point for mount in mounts if mount.number[0]}
+        every = read_mounts(self._snapshot) if mounts.is_layered(self._snapshot, path) else []
+        numbers = {mount.number: mount.mount_point for mount in every if mount.number[0]}
         space, free = self._snapshot.free_space(path), self._snapshot.free_space
         found = (self._devices.with_number(n) for n, p in numbers.items() if free(p) == space)
         return [device for device in found if device is not None]
@@ -317,28 +307,30 @@ class _Describer:
             stat = stat._replace(allocated_bytes=snapshot.allocated_bytes(path, stat.size_bytes))
             others = self._other_user(real, stat)
             content = read_whole(snapshot, real, stat.size_bytes)
-            copied_bytes = stat.allocated_bytes if self._is_lower(real) else 0
+            copied_bytes = self._copied_bytes(real, stat)
         return DescribedFile(
             real=real,
             placed=folder + "/" + path.rpartition("/")[2],
             stat=stat,
             identity=_identity(snapshot.stat(path, follow=False)),
-            user="" if stat is None else self._kernel_user(stat) or others,
+            user=self._kernel_user(stored_at(snapshot, real), stat) or others,
             named=named,
             copied_bytes=copied_bytes,
             content=content,
         )
 
-    def _is_lower(self, path: str) -> bool:
-        """Return whether a file is in a lower layer of an overlay, as far as the upper is seen."""
-        mount = mount_of(self._snapshot, path)
+    def _copied_bytes(self, path: str, file: FileStat) -> int:
+        """Return the bytes that an overlay still has to copy to its upper folder."""
+        mount, place = mount_of(self._snapshot, path), stored_at(self._snapshot, path)
         if mount is None or "overlay" not in mount.filesystem:
-            return False
-        upper = "".join(o[9:] for o in mount.options.split(",") if o.startswith("upperdir="))
-        place = "{}/{}".format(upper, path[len(mount.mount_point) :])
-        return not upper or self._snapshot.stat_visible(place) is None
+            return 0
+        stored = self._snapshot.stat_visible(place) if place != path else None
+        return max(0, file.allocated_bytes - (stored.allocated_bytes if stored else 0))
 
-    def _kernel_user(self, file: FileStat) -> str:
+    def _kernel_user(self, place: str, shown: "FileStat | None") -> str:
+        file = self._snapshot.stat_visible(place) or shown
+        if file is None:
+            return ""
         swap = self._swap_of(file)
         if swap:
             return "swap " + swap
@@ -349,7 +341,7 @@ class _Describer:
 
     def _swap_of(self, file: FileStat) -> str:
         """Return the path under which a file is in use as swap; empty if it is not."""
-        for path in read_swaps(self._snapshot):
+        for path in mounts.read_swaps(self._snapshot):
             used = self._snapshot.stat_visible(path)
             if used and (used.device, used.inode) == (file.device, file.inode):
                 return path
@@ -357,9 +349,9 @@ class _Describer:
 
     def _other_user(self, path: str, file: FileStat) -> str:
         """Return who may use a file that no kernel table names, as `_kernel_user` does."""
-        if self._snapshot.is_open(path):
+        if any(map(self._snapshot.is_open, {path, stored_at(self._snapshot, path)})):
             return "program "
-        is_unknown = is_layered(self._snapshot, path)
+        is_unknown = mounts.is_layered(self._snapshot, path)
         hidden = self._devices.hidden_user(file, layered=True) if is_unknown else ""
         return hidden and "hidden " + hidden
 
@@ -411,10 +403,17 @@ class _Describer:
         """Return the filesystem in memory that holds the file of a loop device; empty for none."""
         for device in devices:
             loop = self._devices.loops().get(device.name)
-            mount = mount_of(self._snapshot, loop.path) if loop is not None else None
+            mount = self._mount_below(loop) if loop is not None else None
             if mount is not None and mount.filesystem in _IN_MEMORY:
                 return "{} under {}".format(mount.filesystem, device.name)
         return ""
+
+    def _mount_below(self, loop: LoopFile) -> "Mount | None":
+        """Return a mount of the filesystem that holds the file of a loop device."""
+        snapshot = self._snapshot
+        same = (each for each in read_mounts(snapshot) if each.number == loop.stat.device)
+        seen = (each for each in same if mount_of(snapshot, each.mount_point) == each)
+        return next(seen, None) or mount_of(snapshot, stored_at(snapshot, loop.path))
 
     def _holes(self, devices: "list[BlockDevice]") -> "Iterator[tuple[int, int, tuple[int, int]]]":
         """Yield the bytes that the file of each loop device lacks, and where they are to be."""
@@ -423,14 +422,15 @@ class _Describer:
             loop = self._devices.loops().get(lower.name)
             if loop is None or loop.stat.kind != "file":
                 continue
-            mount = mount_of(self._snapshot, loop.path)
-            if mount is not None and mount.mount_point == loop.path:
-                continue  # a file that is a mount, as of nbdfuse, shares no space
+            mount = self._mount_below(loop)
+            if mount and mount.root == "/" and self._kind(mount.mount_point) == "file":
+                continue  # a filesystem of one file, as of nbdfuse, shares no space
             size, allocated = self._devices.size_bytes(lower), 0
             if loop.stat.size_bytes:  # else its name is gone
                 size = loop.stat.size_bytes
                 allocated = self._snapshot.allocated_bytes(loop.path, size)
-            free = self._snapshot.free_space(self._snapshot.nearest(loop.path))[0]
+            place = mount.mount_point if mount else self._snapshot.nearest(loop.path)
+            free = self._snapshot.free_space(place)[0]
             yield max(0, size - allocated), free, mount.number if mount else (0, 0)
 
     def _is_named(self, device: BlockDevice, target: str, allow: "Sequence[str]") -> bool:
@@ -460,8 +460,8 @@ class _Describer:
                 for path in ("/", self._campaign_dir)
                 if stack_numbers & {part.number for part in self._under(path)}
             ),
-            mounted_at=tuple(dict.fromkeys(mount_points(snapshot, numbers))),
-            is_swap=bool(numbers & swap_numbers(snapshot)),
+            mounted_at=tuple(dict.fromkeys(mounts.mount_points(snapshot, numbers))),
+            is_swap=bool(numbers & mounts.swap_numbers(snapshot)),
             held_by=tuple(sorted({n for part in used for n in devices.holders(part)} - own_names)),
             loops=tuple(
                 name
@@ -485,10 +485,15 @@ class _Describer:
         """Return what uses the file of a loop device besides loop devices; empty for nothing."""
         if loop.stat.kind != "file":
             return ""
-        swap = self._swap_of(loop.stat)
-        program = "" if swap else self._snapshot.opener_of(loop.stat)
-        words = "as swap" if swap else program and "by " + program
-        return words and "{} is in use {}".format(loop.path, words)
+        users = ["as swap"] if self._swap_of(loop.stat) else []
+        for mount in read_mounts(self._snapshot):
+            source = mounts.source_of(self._snapshot, mount)
+            is_lost = source is None and mount.filesystem == "erofs" and not mount.number[0]
+            if is_lost or (source and source.identity[:3] == loop.stat.identity[:3]):
+                users.append("as {} at {}".format(mount.filesystem, mount.mount_point))
+        program = "" if users else self._snapshot.opener_of(loop.stat)
+        users += ["by " + program] if program else []
+        return "{} is in use {}".format(loop.path, users[0]) if users else ""
 
     def _under(self, path: str) -> "list[BlockDevice]":
         return self._devices.of_path(self._snapshot.nearest(self._snapshot.real_path(path)))
