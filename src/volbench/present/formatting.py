@@ -186,9 +186,9 @@ def printable(value: str) -> str:
 
 
 def short_target(target: str) -> str:
-    """Return the target of a volume without the long path of a socket, and many disks by count."""
+    """Return the target of a volume: an NBD URI as folder and file, many disks by their count."""
     if target.startswith("nbd"):
-        return "an NBD volume"
+        return f"NBD {'/'.join(re.split('[/=]+', target.rstrip('/'))[-2:])}"
     names = [name.rpartition("/")[2] for name in paths_of(target)]
     ordered = sorted(names, key=natural_order)
     if len(names) > 2:

@@ -77,7 +77,7 @@ def _draw_lines(axes: Axes, mark: Lines, looks: Looks) -> None:
             keep_extremes(floats(line, mark.x), floats(line, mark.y))
             for line in _groups(rows, mark.group)
         ]
-        if not look.marker and not mark.has_dots:
+        if lines[1:] and not look.marker and not mark.has_dots:
             lines = [_joined(lines)]
         for x, y in lines:
             marker = MARKERS[look.marker] or ("o" if mark.has_dots and len(x) < _FEW_POINTS else "")
@@ -108,7 +108,7 @@ def _draw_areas(axes: Axes, mark: Areas, looks: Looks) -> None:
     for key, rows in series_of(mark):
         areas = [area[columns].to_numpy(dtype=float) for area in _groups(rows, mark.group)]
         gap = np.full((1, 3), np.nan)
-        joined = np.vstack([row for area in areas for row in (area, gap)])
+        joined = np.vstack([*(row for area in areas for row in (area, gap)), gap])
         at, low, high = joined[:-1].T
         look = looks.filled(key)
         axes.fill_between(at, low, high, step=mark.step or None, alpha=mark.alpha, **look)
