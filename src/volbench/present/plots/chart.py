@@ -96,15 +96,6 @@ def _check_choice(kind: Kind[Any], options: Options) -> None:
         )
 
 
-def _with_something(kind: Kind[Any], frames: Frames) -> Frames:
-    """Return frames without results that a kind has nothing to draw of: they need no room."""
-    summary = frames["summary"]
-    drawn = [frames[name]["run"] for name in kind.frame_names[1:2] if kind.room]
-    if not drawn or drawn[0].empty:
-        return frames
-    return {**frames, "summary": summary[summary["run"].isin(drawn[0])]}
-
-
 def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) -> Plot | str:
     """Return the description of a chart, or why there is nothing to show."""
     frames = drawable(kind, {name: every[name] for name in {*ALWAYS_READ, *kind.frame_names}})
@@ -114,8 +105,7 @@ def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) 
         whole = options.every() if options.every else every["summary"]
         compared = compared or compared_of(whole, is_by_design=kind.across == ())
         without = None if kind.across is None else [*filter(None, [compared]), *kind.across]
-        frames = coloured(_with_something(kind, frames), compared, whole)
-        frames, sentences = fit(frames, kind.room, without)
+        frames, sentences = fit(coloured(frames, compared, whole), kind.room, without)
     data = _read_rows(kind, frames, options)
     if isinstance(data, str):
         is_invalid = not len(measured(frames["summary"])) and len(measured(every["summary"]))

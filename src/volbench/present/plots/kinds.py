@@ -69,6 +69,7 @@ class Room:
     most: int
     # the parts are: runs, results (repeats together) or jobs (what is compared together)
     what: Literal["runs", "results", "jobs"]
+    frame: str = ""  # results without a row of it have no part
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,9 @@ def fit(
         without: columns that names of workloads do without, such as what is compared; None to keep
             the names of jobs.
     """
-    rows = measured(frames["summary"])
+    every = rows = measured(frames["summary"])
+    if room is not None and room.frame:
+        rows = every[every["run"].isin(frames[room.frame]["run"])].reset_index(drop=True)
     if rows.empty or (room is None and without is None):
         return frames, ()
     design = design_of(plain_rows(rows), first=without or ())
@@ -85,7 +87,7 @@ def fit(
     if room is not None:
         is_kept, sentences = _within(room, rows, design, left_out)
     kept = rows[is_kept]
-    if len(kept) < len(rows):
+    if len(kept) < len(every):
         frames = {name: _rows_of(frame, kept) for name, frame in frames.items()}
     if BESIDE in kept and kept[BESIDE].notna().any():
         sentences += (_SHARES,)

@@ -286,7 +286,7 @@ def describe(runs: _Runs) -> str:
 DEVICE = Kind(
     name="device",
     title="Device activity",
-    frame_names=("summary", "device", "series", "marks"),
+    frame_names=("summary", "series", "device", "marks"),
     help="Bandwidth, IOPS, active time, CPU, latency, request size, dirty pages and queue of"
     " the volume's device over time, with fio's own view and declared limits.",
     needs="a block device, or a host that reports its counters",

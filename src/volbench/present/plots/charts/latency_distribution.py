@@ -132,7 +132,7 @@ ECDF = Kind(
     read=read,
     build=build_ecdf,
     describe=describe,
-    room=Room(MAX_PANELS, "jobs"),
+    room=Room(MAX_PANELS, "jobs", "histogram"),
 )
 
 
@@ -234,5 +234,5 @@ HISTOGRAM = Kind(
     read=read_histogram,
     build=build_histogram,
     describe=describe_histogram,
-    room=Room(14, "results"),
+    room=Room(14, "results", "histogram"),
 )

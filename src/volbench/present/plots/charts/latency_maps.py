@@ -15,7 +15,7 @@ from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.metrics import LATENCY_LOGS, log_limits, time_axis
 from volbench.units import counted_noun, format_count, format_latency
 
-_ROOM = Room(6, "runs")
+_ROOM = Room(6, "runs", "latency_map")
 _PANEL_IN = 1.9
 _LINES = (
     ("lat_p50_s", Series("p50", "median", "ink")),

@@ -40,7 +40,7 @@ _PART_LOGS = (
     " with engines that queue I/Os"
 )
 _SERIES_IN, _LINES_IN = 1.2, 1.7
-_ROOM = Room(9, "jobs")  # Rows of panels
+_ROOM = Room(9, "jobs", "series")  # Rows of panels
 PARTIAL = "Lighter: not all parallel jobs were running, so the sum is not the rate of the volume"
 NOISY = "Lighter: the host disturbed the run (steal, waits for a CPU, other I/O)"
 _OWN_SCALES = "Each row has a scale of its own, as values differ more than tenfold"
