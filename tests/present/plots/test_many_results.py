@@ -37,6 +37,5 @@ def test_the_caption_says_what_is_shown(kind: str, given: Frames) -> None:
 @pytest.mark.slow
 def test_results_without_logs_take_no_room(given: Frames) -> None:
     """The middle of all results has no logs here; those that have some are drawn."""
-    series = given["series"]
-    plot = build_plot("series", {**given, "series": series[series["run"] == "job001-4-1"]})
+    plot = build_plot("series", {**given, "series": given["series"].query("run == 'job001-4-1'")})
     assert (len(plot.panels), any("--where" in own for own in plot.caption)) == (2, False)
