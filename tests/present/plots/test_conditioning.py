@@ -76,8 +76,8 @@ def test_of_many_volumes_the_first_are_drawn() -> None:
 
 def test_only_a_pass_says_how_long_a_terabyte_takes(cold: Frames, filled: Frames) -> None:
     """1 GiB in 12 s; random writes of 4 KiB, which climbed for 54 s, are no warm-up."""
-    assert "Warming 1t by writes takes about 3h" in caption_of(build_plot("warmup", filled))
-    assert "Warming" not in caption_of(build_plot("warmup", cold))
+    assert "Warming 1t by writes takes about 3h" in build_plot("warmup", filled).description
+    assert "Warming" not in build_plot("warmup", cold).description
 
 
 def test_a_pass_is_drawn_against_the_offset(filled: Frames) -> None:
