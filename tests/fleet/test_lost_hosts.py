@@ -61,6 +61,11 @@ def test_resume_settles_what_it_can_reach(desk: Desk) -> None:
     assert "nothing to resume" in printed
     assert states(desk) == ["finished", "finished", "lost", "lost"]
     assert "2 runs were lost: vm1 was given up" in ended(desk.start("show", desk.out))
+    printed = ended(desk.start("status", "--clean", desk.out), status=4)
+    assert "not cleaned up: vm1 cannot be reached" in printed
+    desk.fleet[1].power_on()
+    assert "cleaned up its machines" in ended(desk.start("status", "--clean", desk.out))
+    check_clean(desk.fleet.hosts)
 
 
 def test_reap_cleans_what_it_can_reach(desk: Desk) -> None:

@@ -17,7 +17,7 @@ CEILINGS = {
     "src/volbench/analyse": 14_949,
     "src/volbench/api": 2_550,
     "src/volbench/cli": 6_420,
-    "src/volbench/engine": 8_059,
+    "src/volbench/engine": 8_063,
     "src/volbench/execute": 9_785,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_653,

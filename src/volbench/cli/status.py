@@ -27,6 +27,7 @@ from volbench.errors import (
     CampaignError,
     InputError,
     OutputError,
+    TransportError,
     VolbenchError,
     quoted,
 )
@@ -371,7 +372,7 @@ def _clean(
     layout, archive, seal = read_own_campaign(campaign)
     plan = archive.campaign if policy is None else policy.of(archive.campaign)
     history, _ = read_signed_history(layout.journal, seal)
-    hosts = hosts_to_reach(plan, history.states, limits)
+    hosts = hosts_to_reach(plan, history.states, limits, used=history.in_use)
     with ExitStack() as stack:
         planned = () if limits else plan.hosts
         there = stack.enter_context(added.removed(hosts, campaign, planned=planned))
@@ -382,12 +383,14 @@ def _clean(
         reached = resume_on(connected, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:
             damage = reap(layout, plan, reached.hosts, listener=listener)
-    if not reached.may_go_on(plan):
-        reached.raise_absent(plan, history.states)
-    for error in reached.absent.values():
-        click.echo(f"note: {error.message}", err=True)
     where = ", ".join(host.name for host in reached.hosts) if reached.absent else "its machines"
     click.echo(f"cleaned up {where}; the results in {campaign} are kept", err=True)
+    left = "; ".join(error.message for error in reached.absent.values())
+    hint = f"once it answers: volbench status {quoted(campaign)} --clean"
+    if not reached.may_go_on(plan):
+        raise TransportError(f"not cleaned up: {left}", hint=hint)
+    if left:
+        click.echo(f"note: not cleaned up: {left}; {hint}", err=True)
     if damage is not None:
         raise ArchiveError(
             f"{damage.message}; files that this or a later line names are not removed",

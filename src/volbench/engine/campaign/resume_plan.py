@@ -97,9 +97,13 @@ class Reached:
 
 
 def hosts_to_reach(
-    campaign: Campaign, states: Mapping[str, RunState], limits: Sequence[str]
+    campaign: Campaign,
+    states: Mapping[str, RunState],
+    limits: Sequence[str],
+    *,
+    used: Collection[str] = (),
 ) -> tuple[Host, ...]:
-    """Return the hosts that a command needs; hosts that were given up are excluded."""
+    """Return the hosts that a command needs; of those that were given up, the ones in `used`."""
     hosts = select(Inventory(hosts=campaign.hosts), limits).hosts
     runs: dict[str, list[RunState]] = {}
     for run in campaign.runs:
@@ -109,7 +113,7 @@ def hosts_to_reach(
         states = runs.get(name, [])
         return RunState.LOST in states and all(state.is_settled for state in states)
 
-    return tuple(host for host in hosts if not is_given_up(host.name))
+    return tuple(host for host in hosts if host.name in used or not is_given_up(host.name))
 
 
 def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: bool) -> Reached:
