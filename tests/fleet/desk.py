@@ -17,8 +17,7 @@ from tests.waiting import PATIENCE_S, killed_in_time
 JOBS = ("a", "b")
 CONNECTING = {"hosts", "run", "resume", "--clean"}
 """Words of commands that connect to hosts."""
-RUNTIME_S = 4
-"""Shortest runtime that a test asks for when it checks results."""
+RUNTIME_S = 4  # shortest that a test asks for when it checks results
 SECOND_BYTES = 200 * 4096
 """Bytes that a job moves in a second."""
 HEAD = """
