@@ -18,8 +18,7 @@ JOBS = ("a", "b")
 CONNECTING = {"hosts", "run", "resume", "--clean"}
 """Words of commands that connect to hosts."""
 RUNTIME_S = 4  # shortest that a test asks for when it checks results
-SECOND_BYTES = 200 * 4096
-"""Bytes that a job moves in a second."""
+SECOND_BYTES = 200 * 4096  # that a job moves in a second
 HEAD = """
 name: p
 sample: 500ms

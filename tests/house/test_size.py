@@ -13,11 +13,11 @@ from volbench.plan.profile.profile_document import JobDocument, ProfileDocument
 from volbench.present.plots.kinds import KINDS
 
 CEILINGS = {
-    "src/volbench/": 895,
+    "src/volbench/": 893,
     "src/volbench/analyse": 14_949,
     "src/volbench/api": 2_550,
     "src/volbench/cli": 6_420,
-    "src/volbench/engine": 8_063,
+    "src/volbench/engine": 8_064,
     "src/volbench/execute": 9_785,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_653,
@@ -31,7 +31,7 @@ CEILINGS = {
     "src/volbench/ingest": 1_897,
     "src/volbench/model": 5_034,
     "src/volbench/plan": 4_486,
-    "src/volbench/present": 13_501,
+    "src/volbench/present": 13_502,
     "src/volbench/store": 2_400,
     "tests": 61_145,
     "words of docs and README": 45_490,

@@ -196,13 +196,16 @@ def test_a_log_is_silent_for_15_s_at_most() -> None:
     """Who reads it sees that a long campaign goes on, what is left if known, and who is silent."""
     reported = RunProgress(FIRST, Progress(70.0, 600.0, "run", silent_s=42.0))
     begun: list[Event | float] = [STARTED, RunStarted(FIRST, 600.0)]
-    assert len(plain([*begun, 14.0, reported, reported])) == 1, "its start"
+    assert len(plain([*begun, 14.0, reported, reported])) == 1
     _, line = plain([*begun, 15.0, reported, 10.0, reported])
     assert line.startswith("0 of 2 runs ended, 1 running, about 10m 20s left; ")
     assert line.endswith(" silent for 42s")
     assert len(plain([*begun, 15.0, reported, 16.0, reported])) == 3
-    _, line = plain([RunStarted(FIRST, 600.0), 20.0, RunProgress(FIRST, Progress(600.0, 600.0))])
-    assert line.endswith("1 running")
+    over = RunProgress(SECOND, Progress(9.0, None, "ended"))
+    late = 20.0, RunProgress(FIRST, Progress(600.0, 600.0))
+    assert plain([RunStarted(FIRST, 600.0), RunStarted(SECOND, 9.0), over, *late])[-1].endswith(
+        "2 running"
+    )
 
 
 def test_a_notice_is_not_read_as_markup() -> None:

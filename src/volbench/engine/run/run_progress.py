@@ -69,6 +69,7 @@ class ProgressReporter:
             self._last = replace(self._last, state=WAITING)
         elif elapsed_s > self._late_s + (self._gate.waited_s if self._gate else 0.0):
             self._late_s = math.inf
-            words = f"{self._run.id} should have ended: fio waits for {self._run.volume.target}"
-            self._listener(Notice(f"{words}; if it is frozen: fsfreeze -u; to stop: Ctrl-C"))
+            why = f"fio waits for {self._run.volume.target}; if it is frozen: fsfreeze -u"
+            why = f"{self._run.host} does not answer" if self._process.silent_s > LATE_S else why
+            self._listener(Notice(f"{self._run.id} should have ended: {why}; to stop: Ctrl-C"))
         self._listener(RunProgress(self._run, self._last))

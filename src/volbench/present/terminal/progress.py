@@ -144,8 +144,9 @@ class Tally:
     def silent_s(self, run_id: str) -> float:
         """Return the time since a run or its host was last heard of, also between reports."""
         seen = self.active[run_id]
-        since_s = self.clock() - seen.heard_s if seen.heard_s is not None else 0.0
-        return seen.progress.silent_s + since_s
+        is_over = seen.progress.state == "ended"  # and waits for the others of its step
+        known_s = self.clock() if seen.heard_s is None or is_over else seen.heard_s
+        return seen.progress.silent_s + self.clock() - known_s
 
     def total_s(self, run_id: str) -> float | None:
         """Return the expected duration of a run; None if it is limited by size only."""
