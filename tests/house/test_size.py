@@ -33,7 +33,7 @@ CEILINGS = {
     "src/volbench/plan": 4_486,
     "src/volbench/present": 13_502,
     "src/volbench/store": 2_400,
-    "tests": 61_145,
+    "tests": 61_230,
     "words of docs and README": 45_490,
     "verbs": 20,
     "options": 131,
