@@ -5,8 +5,6 @@ import pytest
 from volbench import errors
 from volbench.analyse.compare.comparability import IncomparableError
 from volbench.errors import Problem, Problems, ProfileError, VolbenchError, nearest
-from volbench.execute.client import PythonError
-from volbench.execute.protocol import OperationError
 
 
 def _tree(kind: type[VolbenchError]) -> set[type[VolbenchError]]:
@@ -27,15 +25,6 @@ def test_the_tree_in_the_docstring_matches_the_classes() -> None:
         inherits = kind.__base__ not in {VolbenchError, Exception}
         assert (str(kind.exit_code) in line.split()) is not inherits
         assert ("*" in line.split()) is kind.transient
-
-
-@pytest.mark.parametrize("kind", [OperationError, PythonError])
-def test_errors_of_one_package_are_handled_as_their_base(kind: type[VolbenchError]) -> None:
-    """They carry facts for the package that defines them; users meet the documented class."""
-    (base,) = kind.__bases__
-    assert issubclass(base, VolbenchError)
-    assert base.__module__ == errors.__name__
-    assert (kind.exit_code, kind.transient) == (base.exit_code, base.transient)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import volbench as volbench_package
-from tests.command_line import Volbench, settings
+from tests.command_line import Volbench, call, settings
 
 TINY = settings("size=4m", "runtime=1s")
 
@@ -106,6 +106,18 @@ def test_a_missing_cpu_is_reported_before_the_run(
     assert done.returncode == 2
     assert f"--set {name}=0" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("words", ["profile import big.fio", "profile check big.yaml", "status"])
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path, words: str) -> None:
+    """A bounded part of it is read; an output that ends with a slash is a folder."""
+    assert call("profile", "list", "-o", f"{tmp_path}/o/").returncode == 0
+    assert len([*(tmp_path / "o").iterdir()]) == 1
+    name = words.rpartition(" ")[2] if " " in words else "volbench.toml"
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(1 << 40)
+    done = call(*words.split(), cwd=tmp_path)
+    assert (done.returncode, "is larger than" in done.stderr) == (2, True), done.stderr
 
 
 def test_dry_run_touches_nothing(tmp_path: Path, scratch: Path, volbench: Volbench) -> None:

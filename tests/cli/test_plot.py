@@ -12,7 +12,6 @@ import volbench as api
 from tests.command_line import settings
 from volbench.cli.main import cli
 from volbench.errors import InputError
-from volbench.present.plots.kinds import KINDS
 
 pytestmark = pytest.mark.slow
 
@@ -128,16 +127,6 @@ def test_size_and_font_can_be_set(results: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.exception
     header = picture.read_bytes()[16:24]
     assert (int.from_bytes(header[:4]), int.from_bytes(header[4:])) == (400, 250)
-
-
-def test_kinds_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--list` needs no folder, shows what each kind shows and needs, and fits the screen."""
-    monkeypatch.setenv("COLUMNS", "80")
-    lines = invoke("plot", "--list").output.splitlines()
-    assert max(map(len, lines)) <= 80
-    listed = " ".join(line.strip() for line in lines)
-    for name, chart in KINDS.items():
-        assert f"{name} {chart.help} Needs {chart.needs}." in listed
 
 
 def test_wrong_arguments_are_refused(results: Path) -> None:

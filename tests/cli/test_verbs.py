@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from unittest import mock
 
@@ -60,6 +61,15 @@ def test_a_closed_pipe_ends_a_command_as_sigpipe_does(arguments: str) -> None:
     done = subprocess.run([*COMMAND, *arguments.split()], stdout=write, stderr=write, check=False)
     os.close(write)
     assert done.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize("words", ["show --help", "help errors", "profile list --json"])
+def test_a_full_standard_output_is_said(words: str) -> None:
+    """In a sentence, whatever is printed; so is one that is closed."""
+    command = f"{sys.executable} -m volbench {words}"
+    for place, text in ((">/dev/full", "cannot be written: No space left"), (">&-", "is closed")):
+        done = subprocess.run(["sh", "-c", command + place], check=False, capture_output=True)
+        assert (text in str(done.stderr), b"Traceback" in done.stderr) == (True, False)
 
 
 def test_hosts_shows_what_was_asked(scratch: Path, volbench: Volbench) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DEFAULT_RESULTS = "volbench-results"  # Folder in which new campaign folders are made
 JOB_FILES = (".fio", ".job", ".ini")  # File name extensions of fio job files
+_MAX_JOB_FILE = 16 << 20  # Characters
 
 
 def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one by one
@@ -289,18 +290,17 @@ def _job_text(path: str) -> str:
     if job_file.is_fifo() and job_file.parts[1:2] not in (("dev",), ("proc",)):
         raise InputError(f"{path} is a pipe", hint="name a file, or - for standard input")
     try:
-        if path == "-":
-            return sys.stdin.read()
-        return job_file.read_text(encoding="utf-8")
+        with nullcontext(sys.stdin) if path == "-" else job_file.open(encoding="utf-8") as file:
+            text = file.read(_MAX_JOB_FILE + 1)
     except OSError as error:
-        raise InputError(
-            f"{job_file}: {error.strerror}",
-            hint="check its path; volbench profile list has the bundled profiles",
-        ) from error
+        hint = "check its path; volbench profile list has the bundled profiles"
+        raise InputError(f"{job_file}: {error.strerror}", hint=hint) from error
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{job_file} cannot be read: {unread(error)}", hint="save it as UTF-8"
-        ) from error
+        message = f"{job_file} cannot be read: {unread(error)}"
+        raise InputError(message, hint="save it as UTF-8") from error
+    if len(text) > _MAX_JOB_FILE:
+        raise InputError(f"{job_file} is larger than 16 MiB", hint="name a job file of fio")
+    return text
 
 
 def load_texts(

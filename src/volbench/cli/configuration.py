@@ -160,13 +160,13 @@ def _values(file: Path) -> Iterator[tuple[str, str | dict[str, Any]]]:
     """Yield the keys and values of a file; relative paths are those from the file's folder."""
     import tomllib
 
+    from volbench.plan.bundled_files import read_text
+
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(read_text(file, what="file of defaults", form="TOML"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(
-            f"{file} cannot be read: {unread(error)}",
-            hint="volbench --version --verbose lists its keys",
-        ) from error
+        message = f"{file} cannot be read: {unread(error)}"
+        raise InputError(message, hint="volbench --version --verbose lists its keys") from error
     except RecursionError:
         raise InputError(
             f"{file} is nested too deeply", hint="volbench --version --verbose lists its keys"

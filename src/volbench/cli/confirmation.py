@@ -83,10 +83,8 @@ def confirm_destruction(
                 f"All data on it will be overwritten. Type {name} to continue", err=True, default=""
             )
         if typed.strip() != name:
-            raise RefusedError(
-                f"{name} was not confirmed; nothing was done",
-                hint=f"type exactly {name} when asked",
-            )
+            message = f"{name} was not confirmed; nothing was done"
+            raise RefusedError(message, hint=f"type exactly {name} when asked")
 
 
 def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]:

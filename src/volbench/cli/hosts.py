@@ -180,10 +180,8 @@ class HostSelection:
             _refuse_typo(text)
         named, shared = named_hosts(targets)
         if named and (self.inventory or placement is not None):
-            raise InputError(
-                "a target names a host, but the hosts are those of --inventory or --k8s",
-                hint="leave out the host: --on /data",
-            )
+            message = "a target names a host, but the hosts are those of --inventory or --k8s"
+            raise InputError(message, hint="leave out the host: --on /data")
         return replace(self, named=named), shared
 
 

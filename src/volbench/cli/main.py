@@ -91,7 +91,8 @@ _NOT_NUMBER = re.compile(r"'(--.*)': ('.*') is not a valid (integer|float)")
 _COLLECTED_AT = 100_000
 # Errors of paths that only a user's argument leads to
 _USERS_PATHS = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
-# Until an interrupt within an import is tried again. Noticed by: tests/cli/test_interrupt.py
+# Errors without a path: those of standard output
+_OF_OUTPUT = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 # Values of an option that an error lists in one line; with more, the hint has the nearest.
 # Noticed by: tests/cli/test_failures.py::test_every_mistake_on_the_command_line_has_a_hint
@@ -160,13 +161,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
     try:
-        _run(_as_options(sys.argv[1:] if arguments is None else arguments))
+        if None in (sys.stdout, sys.stderr):  # a file would get its number
+            sys.exit("volbench: standard output or error is closed: redirect it to a file")
+        _run(sys.argv[1:] if arguments is None else arguments)
     except BrokenPipeError:
         end_quietly()
 
 
 def _run(given: list[str]) -> NoReturn:
     try:
+        given = _as_options(given)
         _check_text(given)
         configuration = {}
         is_verb = given and not given[0].startswith("-")
@@ -183,6 +187,7 @@ def _run(given: list[str]) -> NoReturn:
             obj=configuration,
             default_map=default_map(configuration),
         )
+        sys.stdout.flush()
     except VolbenchError as error:
         if {"-v", "--verbose"} & {*given}:
             _print_origin(error)
@@ -198,12 +203,26 @@ def _run(given: list[str]) -> NoReturn:
         end_interrupt()
         click.echo("volbench: stopped", err=True)
         sys.exit(130)
-    except OSError as error:
-        if error.errno not in _USERS_PATHS or not isinstance(error.filename, str):
-            raise
-        problem = f"{error.filename} cannot be examined: {error.strerror}"
-        _fail(InputError(problem, hint="check the path and its permissions"))
+    except (MemoryError, ImportError, OSError) as error:
+        _fail_of(error)
     sys.exit(0)
+
+
+def _fail_of(error: Exception) -> NoReturn:
+    if isinstance(error, MemoryError) or "failed to map segment" in str(error):
+        _fail(VolbenchError("memory is exhausted", hint="free some, or raise ulimit -v"))
+    if not isinstance(error, OSError):
+        raise error
+    reason, name = error.strerror, error.filename
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        _fail(VolbenchError(str(reason), hint="raise the limit: ulimit -n 1024"))
+    if error.errno in _OF_OUTPUT and name is None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # which Python flushes at its end
+        _fail(InputError(f"standard output cannot be written: {reason}", hint="free some space"))
+    if error.errno not in _USERS_PATHS or not isinstance(name, str):
+        raise error
+    problem = f"{name} cannot be examined: {reason}"
+    _fail(InputError(problem, hint="check the path and its permissions"))
 
 
 def _check_temporary_folder() -> None:

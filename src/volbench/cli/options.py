@@ -409,9 +409,7 @@ def parse_several_targets(texts: Sequence[str]) -> dict[str, list[str]]:
                 f"--on {text!r} does not name a target", hint="write it like data=/dev/sdb"
             )
         if target in targets.get(role, ()):
-            raise InputError(
-                f"--on names {target} twice for the role {role!r}",
-                hint="--repeat measures it several times",
-            )
+            message = f"--on names {target} twice for the role {role!r}"
+            raise InputError(message, hint="--repeat measures it several times")
         targets.setdefault(role, []).append(target)
     return targets

@@ -64,6 +64,8 @@ def binary_output(
         yield buffer
         sys.stdout.buffer.write(buffer.getvalue())
         return
+    if output.endswith("/"):
+        make_output_folder(path)
     if path.is_dir():
         path /= default_name
     kind = Path(default_name).suffix
@@ -338,8 +340,6 @@ def _checked(context: click.Context, option: click.Parameter, chart: str | None)
 def _picture_format(chart: str) -> str:
     image = Path(chart).suffix.removeprefix(".").lower()
     if image not in PICTURE_FORMATS:
-        raise InputError(
-            f"{chart} is not the name of an image file",
-            hint=f"end it with .{', .'.join(PICTURE_FORMATS)}",
-        )
+        message = f"{chart} is not the name of an image file"
+        raise InputError(message, hint=f"end it with .{', .'.join(PICTURE_FORMATS)}")
     return image

@@ -22,10 +22,10 @@ from volbench.cli.options import (
     parse_targets,
     schema_option,
 )
-from volbench.cli.output import TableOutput, note_owner, table_options
+from volbench.cli.output import TableOutput, binary_output, note_owner, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError
-from volbench.store.atomic_files import write_output, write_outputs
+from volbench.store.atomic_files import write_outputs
 
 if TYPE_CHECKING:
     from volbench.execute.protocol import Executor
@@ -73,10 +73,8 @@ def texts_of(
         )
     layout, archive = read_campaign(like)
     if not archive.profiles:
-        raise InputError(
-            f"{like} has no profiles: its runs were imported, or are a warm-up",
-            hint="name a profile: volbench profile list",
-        )
+        message = f"{like} has no profiles: its runs were imported, or are a warm-up"
+        raise InputError(message, hint="name a profile: volbench profile list")
     return [(text, f"{layout.campaign} {name}") for name, text in archive.profiles.items()]
 
 
@@ -279,13 +277,9 @@ def render(
     ),
 )
 @click.argument("job_file", metavar="JOB_FILE|COMMAND")
-@output_option(
-    type=click.Path(allow_dash=True, path_type=Path),
-    metavar="FILE",
-    help="File; - is standard output, the default.",
-)
+@output_option(metavar="FILE", default="-", help="File; - is standard output, the default.")
 @ALLOW_EXEC
-def import_job_file(job_file: str, output: Path | None, *, allow_exec: bool) -> None:
+def import_job_file(job_file: str, output: str, *, allow_exec: bool) -> None:
     """Turn a fio JOB_FILE, or a COMMAND after --, into a profile.
 
     The profile means the same to fio.
@@ -295,10 +289,5 @@ def import_job_file(job_file: str, output: Path | None, *, allow_exec: bool) -> 
     executor = LocalExecutor()
     sources = profile_texts(executor, [job_file], allow_exec=allow_exec, note=say_note)
     load_texts(executor, sources, settings=(), allow_exec=allow_exec)
-    dumped = sources[0][0]
-    if output is None or str(output) == "-":
-        click.echo(dumped, nl=False)
-    else:
-        write_output(output, dumped.encode(), kind=".yaml")
-        click.echo(f"written: {output}", err=True)
-        note_owner(output)
+    with binary_output(output, default_name="profile.yaml") as sink:
+        sink.write(sources[0][0].encode())

@@ -65,9 +65,7 @@ def _open(path: Path) -> None:
 def _default_place(dataset: Dataset) -> str:
     """Return the report folder of the only campaign; a file here for results in a cache."""
     if len(dataset.names) > 1:
-        raise InputError(
-            f"the report of {len(dataset.names)} campaigns needs a file",
-            hint="name it with --output, such as --output comparison.html",
-        )
+        message = f"the report of {len(dataset.names)} campaigns needs a file"
+        raise InputError(message, hint="name it with --output, such as --output comparison.html")
     (name, data), *_ = dataset.names.items()
     return f"{name}-report.html" if data.is_cached else str(report_folder(dataset))

@@ -120,10 +120,8 @@ def status(
 def _refuse_other_options(*, clean: bool) -> None:
     names = ("limits", "policy", "forks", "known_hosts", "accept_new")
     if not clean and (option := given_option(*names)):
-        raise InputError(
-            f"{option} has no effect without --clean: no host is contacted",
-            hint=f"leave out {option}, or add --clean",
-        )
+        message = f"{option} has no effect without --clean: no host is contacted"
+        raise InputError(message, hint=f"leave out {option}, or add --clean")
 
 
 def _known_campaigns(paths: Iterable[Path]) -> Table[Mapping[str, object]]:

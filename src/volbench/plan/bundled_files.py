@@ -87,12 +87,14 @@ def _hint(path: Path, names: Sequence[str]) -> str:
 def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES, form: str = "YAML") -> str:
     """Return the text of a user's file."""
     try:
-        if path.stat().st_size > max_bytes:
-            limit = f"{path} is larger than {max_bytes >> 20} MiB"
-            raise InputError(limit, hint=f"a {what} is a short text")
-        return path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(max_bytes + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise _bundled_file_error(path, error, what=what, form=form) from error
+    if len(text) > max_bytes:
+        limit = f"{path} is larger than {max_bytes >> 20} MiB"
+        raise InputError(limit, hint=f"a {what} is a short text")
+    return text
 
 
 def _bundled_file_error(

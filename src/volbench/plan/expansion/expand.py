@@ -244,10 +244,8 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
     """Refuse plans with too many runs."""
     total = clients * sum(repeats_of(profile, terms) * len(profile.jobs) for profile in profiles)
     if total > MAX_RUNS:
-        raise InputError(
-            f"{total} runs are planned; the maximum is {MAX_RUNS}",
-            hint="decrease repeat, or remove jobs",
-        )
+        message = f"{total} runs are planned; the maximum is {MAX_RUNS}"
+        raise InputError(message, hint="decrease repeat, or remove jobs")
 
 
 def repeats_of(profile: Profile, terms: Terms) -> int:
