@@ -184,6 +184,13 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("show", "--csv"), "'--csv'", "did you mean `--format csv`?"),
         (("show", "--excel"), "'--excel'", "`volbench export DIR --format xlsx -o FILE`?"),
         (("plot", "iops", ".", "--png"), "'--png'", "did you mean `--output chart.png`?"),
+        (("price", ".", "--png"), "'--png'", "did you mean `--chart chart.png`?"),
+        (
+            ("report", ".", "--pdf"),
+            "'--pdf'",
+            "did you mean `volbench plot DIR --output chart.pdf`?",
+        ),
+        (("report", ".", "-o", "page.pdf"), "page.pdf: a report is an HTML page", "page.html"),
         (("hosts", "--allow-destroy"), "'--allow-destroy'", "see volbench hosts --help"),
         (("/dev/null",), "'/dev/null'", "did you mean `volbench measure --on /dev/null`?"),
         (("quick",), "'quick'", "did you mean `volbench run quick --on TARGET`?"),

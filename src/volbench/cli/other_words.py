@@ -33,10 +33,6 @@ _OPTIONS = {
     "volbench export DIR --format parquet": ("--parquet",),
     "volbench export DIR --format xlsx -o FILE": ("--excel", "--xlsx"),
     "--on": ("--device", "--dir", "--disk", "--target", "--volume", "-d"),
-    "--output chart.html": ("--html",),
-    "--output chart.pdf": ("--pdf",),
-    "--output chart.png": ("--png",),
-    "--output chart.svg": ("--svg",),
     "--repeat": ("--repeats", "--runs", "-n"),
     "--runtime 10s": ("--duration", "--time", "-t"),
     "volbench report DIR --open": ("--browser", "--open"),
@@ -61,6 +57,11 @@ def verb_hint(name: str, verbs: Collection[str], profiles: Collection[str], othe
 
 def option_hint(name: str, known: Collection[str], otherwise: str) -> str:
     """Return the hint for an unknown option: a synonym, or else a name that is nearly the same."""
+    ending = name.removeprefix("--")
+    if ending in {"html", "pdf", "png", "svg"}:
+        place = "--chart" if "--chart" in known else "--output" if "--theme" in known else ""
+        place = place or f"volbench {'report' if ending == 'html' else 'plot'} DIR --output"
+        return f"did you mean `{place} chart.{ending}`?"
     for option, words in _OPTIONS.items():
         if name in words and option.partition(" ")[0] in {"volbench", *known}:
             return f"did you mean `{option}`?"

@@ -44,6 +44,8 @@ def report(
 
     # Arrow's own pool keeps what is let go: 80 MB of the report of 3,450 runs.
     pa.set_memory_pool(pa.system_memory_pool())
+    if output and Path(output).suffix.lower() in {".pdf", ".png", ".svg"}:
+        raise InputError(f"{output}: a report is an HTML page", hint="name it page.html")
     dataset = open_campaigns(*campaigns)
     target = output or _default_place(dataset)
     page = report_page(dataset, title=title)
