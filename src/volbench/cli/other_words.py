@@ -57,8 +57,7 @@ def verb_hint(name: str, verbs: Collection[str], profiles: Collection[str], othe
 
 def option_hint(name: str, known: Collection[str], otherwise: str) -> str:
     """Return the hint for an unknown option: a synonym, or else a name that is nearly the same."""
-    ending = name.removeprefix("--")
-    if ending in {"html", "pdf", "png", "svg"}:
+    if (ending := name.removeprefix("--")) in {"html", "pdf", "png", "svg"}:
         place = "--chart" if "--chart" in known else "--output" if "--theme" in known else ""
         place = place or f"volbench {'report' if ending == 'html' else 'plot'} DIR --output"
         return f"did you mean `{place} chart.{ending}`?"

@@ -71,7 +71,7 @@ def test_the_costs_of_a_campaign_are_listed(results: Path) -> None:
     assert "nothing has a price" not in done.stdout
     none = run("price", results, *KAMATERA, "--unsteady", "--where", "zone==2").output
     assert "nothing has a price: name it" in none
-    assert "`labels: {flavor: NAME, volume_type: NAME}`" in none
+    assert "`volbench import DIR/runs --label volume_type=NAME`" in " ".join(none.split())
 
 
 def test_the_table_of_prices_is_readable(results: Path) -> None:

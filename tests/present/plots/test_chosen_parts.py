@@ -66,16 +66,16 @@ def test_a_value_has_one_colour_in_all_charts() -> None:
         assert (colours["first"], colours["second"]) == ("palette-0", "palette-1"), colours
 
 
-@pytest.mark.parametrize("kind", ["iops", "latency", "ecdf"])
+@pytest.mark.parametrize("kind", ["iops", "latency", "ecdf", "histogram"])
 def test_a_condition_leaves_the_colours(kind: str) -> None:
     """What is left of three volumes looks as it does beside the others, also one alone."""
     every = given(volumes=3)
     summary = every["summary"]
     for left, expected in (((1, 2), ["palette-1", "palette-2"]), ((2,), ["palette-2"])):
         kept = summary[summary["volume"].isin([f"/dev/vd{n}" for n in left])]
-        some = {**every, "summary": kept.reset_index(drop=True)}
-        plot = build_plot(kind, some, options=Options(every=lambda: summary))
-        roles = [each.colour for each in plot.series if each.colour.startswith("palette")]
+        plot = build_plot(kind, {**every, "summary": kept}, options=Options(every=lambda: summary))
+        drawn = [getattr(mark, "series", "") for panel in plot.panels for mark in panel.marks]
+        roles = [name for name in drawn + [s.colour for s in plot.series] if "palette" in name]
         is_grid = kind == "iops" and len(left) == 1  # nothing is compared
         assert sorted({*roles}) == ([] if is_grid else expected)
 

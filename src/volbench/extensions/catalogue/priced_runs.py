@@ -29,8 +29,9 @@ from volbench.units import format_capacity, format_rate, parse_size
 # Noticed by: test_price_performance.py::test_volumes_are_paid_by_size_and_by_what_is_provisioned
 _MAX_PAID = 1.05
 _UNPRICED = (
-    "nothing has a price: name it as the price list does and measure again, by `labels: {flavor:"
-    " NAME, volume_type: NAME}` in the inventory or `limits: NAME` in the profile"
+    "nothing has a price: name it as the price list does, by `labels: {flavor: NAME, volume_type:"
+    " NAME}` in the inventory or `limits: NAME` in the profile; what was measured by `volbench"
+    " import DIR/runs --label volume_type=NAME`, and price that with --unsteady"
 )
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6

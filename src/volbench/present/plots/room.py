@@ -140,7 +140,6 @@ def _within(
 
 
 def _values_of_rows(design: Design) -> dict[str, pd.Series]:
-
     def rank(factor: Factor) -> tuple[bool, int]:
         return factor.column in _PATTERN, -len(factor.values)
 

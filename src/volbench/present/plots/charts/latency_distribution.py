@@ -108,9 +108,7 @@ def build_ecdf(bins: pd.DataFrame) -> Plot:
 def describe(rows: pd.DataFrame) -> str:
     """Return the number of I/Os and the range of the medians in one sentence."""
     halves = rows[rows["share"] >= 0.5].drop_duplicates("_line").sort_values("bin_high_s")
-    fast, slow = (
-        f"{format_latency(float(half['bin_high_s']))}" for half in (halves.iloc[0], halves.iloc[-1])
-    )
+    fast, slow = (format_latency(float(halves["bin_high_s"].iloc[at])) for at in (0, -1))
     total = format_count(float(rows["count"].sum()))
     sentence = (
         f"Distribution of {rows['latency'].iloc[0]} over {total} I/Os: half were faster than {fast}"
@@ -166,7 +164,8 @@ def _shares(rows: pd.DataFrame, kind: str) -> pd.DataFrame:
     key = [*key_of(rows, KEY), "label"]
     order = rows.groupby(key, sort=False, dropna=False, observed=True).ngroup()
     by = ["order", *key, "step", "low_s", "high_s"]
-    by += [end.key for end in _STEP_ENDS if end.key in rows]
+    further = (*(end.key for end in _STEP_ENDS), COLOUR, COLOUR_PLACE)
+    by += [name for name in further if name in rows]
     placed = rows.assign(order=order).groupby(by, dropna=False, observed=True)
     steps = placed["count"].sum().reset_index()
     whole = steps.groupby("order")["count"].transform("sum")
@@ -200,13 +199,11 @@ def _bars(job: pd.DataFrame, x: Axis) -> Panel:
         for end in _STEP_ENDS
         if end.key in job
     ]
+    colour = head["direction"] if head["direction"] in labels.DIRECTIONS else "muted"
+    if COLOUR_PLACE in job:
+        colour = labels.palette(int(head[COLOUR_PLACE]))
     bars = marks.Bars(
-        data,
-        at="low_s",
-        at_end="high_s",
-        value="share",
-        is_horizontal=False,
-        series=head["direction"] if head["direction"] in labels.DIRECTIONS else "muted",
+        data, at="low_s", at_end="high_s", value="share", is_horizontal=False, series=colour
     )
     y = Axis("I/Os", "share", limits=(0.0, float(job["share"].max()) * 1.1))
     title = labels.wrap_name(printable(str(head["_title"])), columns=48)
