@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import sys
 from pathlib import Path
 
 import openpyxl
@@ -38,6 +39,15 @@ def exported(frame: pd.DataFrame, format_name: str) -> bytes:
     stream = io.BytesIO()
     export_frame(frame, frame_name="summary", format=format_name, into=stream)
     return stream.getvalue()
+
+
+def test_a_workbook_needs_its_extra(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without openpyxl the refusal has the command that installs it, and another format."""
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(InputError, match="writing xlsx needs openpyxl") as refused:
+        exported(frame, "xlsx")
+    assert refused.value.hint.startswith("use --format csv, or install it: ")
+    assert "openpyxl>=" in refused.value.hint
 
 
 def test_csv_is_exact(frame: pd.DataFrame) -> None:
