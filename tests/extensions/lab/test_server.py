@@ -170,6 +170,15 @@ def test_a_folder_with_an_image_of_the_user_is_refused(cold: Scenario, tmp_path:
     assert image.read_bytes() == b"guest"
 
 
+def test_parameters_of_the_user_are_not_replaced(cold: Scenario, tmp_path: Path) -> None:
+    """A folder is that of a lab by the keys of its parameters, not by names of files alone."""
+    (tmp_path / "nbdkit.log").write_text("mine")
+    (tmp_path / "parameters.json").write_text('{"learning_rate": 1}')
+    with pytest.raises(RefusedError, match="is not replaced"), serve(cold, tmp_path):
+        pass
+    assert (tmp_path / "nbdkit.log").read_text() == "mine"
+
+
 def test_plugin_runs_without_the_dependencies(tmp_path: Path) -> None:
     """What nbdkit's own Python imports is the standard library alone."""
     code = (

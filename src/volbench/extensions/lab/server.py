@@ -18,6 +18,7 @@ from pathlib import Path
 from volbench.errors import InputError, VolbenchError
 from volbench.execute.local import check_place
 from volbench.extensions.lab.scenario import Scenario
+from volbench.store.atomic_files import check_output
 from volbench.store.held_folder import refuse_foreign, refuse_foreign_links
 
 THREADS = 64  # Requests that nbdkit serves in parallel; a deeper queue waits in the socket
@@ -64,10 +65,8 @@ def check_tools(*, device: bool = False) -> None:
         needed |= {"nbdfuse": "libnbd-bin and fuse3", "losetup": "mount", "setpriv": "util-linux"}
     for program, packages in needed.items():
         if shutil.which(program, path=_path()) is None:
-            raise InputError(
-                f"{program} is not installed; the lab needs it",
-                hint=f"install the packages {packages}, or run scripts/setup dev",
-            )
+            hint = f"install the packages {packages}, or run scripts/setup dev"
+            raise InputError(f"{program} is not installed; the lab needs it", hint=hint)
     if device and os.geteuid() != 0:
         raise InputError(
             "only root can create a block device",
@@ -92,6 +91,7 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
         refuse_foreign(folder, folder.stat())
         taken = {path.name for path in folder.iterdir()} & _NAMES
         is_labs = taken >= {"nbdkit.log", "parameters.json"}
+        check_output(folder / "parameters.json", scenario.parameters().to_json().encode(), ".json")
         if taken and not (is_labs and ("volume.img" not in taken or not image.stat().st_size)):
             raise InputError(
                 f"{folder} holds {min(taken)}, which the lab would replace",

@@ -88,9 +88,9 @@ def _fio_value(option: Option, text: str, kb_base: int) -> str:
         case OptionKind.FLAG:
             value = "1" if _whole_number(text) else "0"
         case _:
-            if text != text.lstrip() and option.name not in _TRIMMED:
-                blank = "fio takes the blank after = as part of the value"
-                raise InputError(blank, hint="remove it")
+            if text != (text.rstrip() if option.name in _TRIMMED else text.strip()):
+                blank = "fio takes blanks at the start as part of the value, and none at the end"
+                raise InputError(blank, hint="remove them")
             value = text.strip()
     return value
 
