@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.analyse.compared_rows import compared, findings_of, no_findings, rows_of
-from volbench.analyse.compare.comparison import Comparison, Question, compare, headlines
+from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.comparison_result import Compared, Regression, Verdict
 from volbench.analyse.frames.run_facts import STEP
 from volbench.errors import ComparisonError, InputError
@@ -128,17 +128,6 @@ def test_between_volume_types_is_never_pooled() -> None:
     assert only(compared(rows_of(1000, label_volume_type="P15"), other)).verdict is Verdict.FASTER
 
 
-def test_between_a_swept_option_compares_workloads() -> None:
-    """Jobs named after the swept value are matched by what they do."""
-    rows = pd.concat(
-        [rows_of(1000 * depth, job=f"qd{depth}", iodepth=depth, seed=depth) for depth in (2, 16, 4)]
-    )
-    found = compared(rows, between="iodepth")
-    assert [(row.base, row.candidate) for row in found.rows] == [("2", "4"), ("2", "16")]
-    assert {row.label for row in found.rows} == {"randread 4k"}
-    assert headlines(found)[0].startswith("queue depth 4 against 2, iops: ")
-
-
 @pytest.mark.slow
 def test_jobs_missing_on_one_side_are_reported() -> None:
     """What has no counterpart is named, up to five; nothing in common is an error."""
@@ -208,16 +197,6 @@ def test_a_volume_whose_runs_are_invalid_is_named_with_the_rule() -> None:
     found = compare({"A": pd.concat(parts.values())}, {"A": findings}, question)
     assert (only(found).base, only(found).candidate) == ("v2", "v3")
     assert any(text.startswith("v2 and v3 are on one disk: a diff") for text in found.remarks)
-
-
-def test_three_sides_are_compared_with_the_first() -> None:
-    """Each candidate has its row; all are judged together."""
-    found = compared(rows_of(1000), rows_of(1200, seed=2), rows_of(800, seed=3))
-    assert [(row.candidate, row.verdict) for row in found.rows] == [
-        ("B", Verdict.FASTER),
-        ("C", Verdict.SLOWER),
-    ]
-    assert sorted(row.level for row in found.rows) == pytest.approx([0.95, 0.975])
 
 
 def test_volumes_are_the_unit_where_there_are_several() -> None:

@@ -72,12 +72,6 @@ def test_an_option_that_a_side_has_several_of_is_a_workload() -> None:
     assert cells_of(*engines[:3]) == [[0, 2], [1]]
 
 
-def test_the_compared_option_may_differ() -> None:
-    """Depths that are compared do not keep workloads apart."""
-    pair = ("1", row("qd1")), ("8", row("qd8", iodepth=8))
-    assert cells_of(*pair, compared=["iodepth"]) == [[0, 1]]
-
-
 def test_unknown_depths_match_where_only_one_is_known() -> None:
     """A side that reports no depth is compared with the one depth of the other, not with two."""
     unknown = ("A", row("x", iodepth=None, import_folder="o"))
@@ -101,3 +95,48 @@ def test_labels_are_words_of_factors() -> None:
         "randrw 4k reads, queue depth 1, numjobs 4, 70 % reads, buffered",
         "randread 4k, queue depth 1, rate_iops=3000",
     )
+
+
+@pytest.mark.parametrize("variant", ["da", ""])
+def test_a_job_of_several_volumes_matches_that_of_one(variant: str) -> None:
+    """The arm at the end of a name is no workload: its name or its volume pairs it."""
+    pair = [row(f"r-{arm}", arm=arm, volume=f"/mnt/{arm}") for arm in ("da", "db")]
+    single = row(f"r-{variant}" if variant else "r", arm=variant or None, volume="/mnt/da")
+    given = [("pair", pair[0]), ("pair", pair[1]), ("single", single)]
+    assert cells_of(*given) == [[0, 2], [1]]
+    volumes = [(str(each["volume"]), each) for _, each in given]
+    assert cells_of(*volumes, compared=["volume"]) == [[0, 1, 2]]
+    other = row("r", arm=None, volume="/mnt/dc")
+    assert cells_of(*given[:2], ("other", other)) == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize(
+    "folders",
+    [
+        ("p1", "n2"),
+        ("old", "new"),
+        ("nvme0n1-2022_03_04_07_58_PM", "nvme2n1-2022_03_04_11_51_AM"),
+        ("overwrite", "write"),
+    ],
+)
+def test_names_of_folders_change_nothing(folders: tuple[str, str]) -> None:
+    """A word in all folders of a side is its name, not that of a workload."""
+    given = [
+        (
+            folder,
+            row(
+                f"{disk}_{job}",
+                rw="write",
+                iodepth=depth,
+                volume=f"/dev/{disk}",
+                direction="write",
+                import_folder=folder,
+            ),
+        )
+        for folder, disk in zip(folders, ("nvme0n1", "nvme2n1"), strict=True)
+        for job in ("write", "overwrite-seq")
+        for depth in (1, 2)
+    ]
+    assert cells_of(*given) == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    within = [(str(each["volume"]), {**each, "campaign": "panel"}) for _, each in given]
+    assert cells_of(*within, compared=["volume"]) == [[0, 4], [1, 5], [2, 6], [3, 7]]

@@ -107,19 +107,6 @@ def test_bytes_that_stay_in_memory_are_remaining_dirty_bytes() -> None:
     assert use([result()], steady()).iloc[0]["dirty_remaining_bytes"] == pytest.approx(0, abs=1)
 
 
-def test_a_late_journal_write_is_not_write_back() -> None:
-    """The tail ends with the data; a single block seconds later does not make it longer."""
-    rows = [
-        *steady()[:11],
-        sample(11.0, write_bw_bytes_per_s=50e6),
-        *(sample(float(t), **QUIET) for t in range(12, 16)),
-        sample(16.0, write_bw_bytes_per_s=8192.0),
-    ]
-    assert use([result()], rows).iloc[0]["tail_s"] == pytest.approx(1)
-    few = [*steady()[:11], sample(15.0, write_bw_bytes_per_s=8192.0)]
-    assert use([result()], few).iloc[0]["tail_s"] == 0
-
-
 def test_laying_out_files_is_not_counted() -> None:
     """What the device did before fio began is left out, which is extrapolated in a short run."""
     layout = [sample(-0.9, write_bw_bytes_per_s=1e8), sample(0.1, write_bw_bytes_per_s=0.9e8)]
@@ -223,12 +210,6 @@ def test_sections_and_directions_of_a_run_are_combined() -> None:
     assert row["tool_bytes"] == 2 * 4_096_000
     assert row["device_share_percent"] == pytest.approx(100)
     assert fio_end_s(frame("summary", summary)) == 10
-
-
-def test_the_backing_disk_is_not_the_volume() -> None:
-    """Samples of the backing disk change nothing."""
-    below = [sample(float(t), level="backing", write_iops=9e9) for t in range(1, 13)]
-    assert use([result()], [*steady(), *below]).equals(use([result()], steady()))
 
 
 def test_the_bottleneck_comes_from_the_verdicts() -> None:

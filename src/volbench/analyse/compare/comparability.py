@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import pandas as pd
 
+from volbench.analyse.frames.job_frames import plain_values
 from volbench.analyse.frames.workload_words import first_names, value_text
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -194,8 +195,7 @@ def _values_text(values: Sequence[str]) -> str:
 
 def values_of(rows: pd.DataFrame, name: str) -> list[object]:
     """Return the distinct known values of a column as plain Python values."""
-    values = rows[name].dropna().drop_duplicates().astype(object)
-    return [value.item() if hasattr(value, "item") else value for value in values]
+    return plain_values(rows[name].dropna().drop_duplicates())
 
 
 def _differences(

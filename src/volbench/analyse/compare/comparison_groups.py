@@ -8,7 +8,7 @@ import pandas as pd
 
 from volbench.analyse.compare.comparability import values_of
 from volbench.analyse.compare.repeat_statistics import Group
-from volbench.analyse.frames.job_frames import merged_percentiles
+from volbench.analyse.frames.job_frames import merged_percentiles, plain_values
 from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.run_facts import STEADY, STEP, VOLUME_KEY
 from volbench.analyse.frames.workload_words import first_names, value_text
@@ -54,7 +54,7 @@ def sides_between(
     if base and base not in names:
         raise InputError(f"{named} has no value {base!r}", hint=f"choose one of {', '.join(names)}")
     kept = rows[rows[column].notna()].reset_index(drop=True)
-    kept["side"] = [value_text(column, _plain_value(value)) for value in kept[column]]
+    kept["side"] = [value_text(column, value) for value in plain_values(kept[column])]
     first = base or names[0]
     place = kept["side"].map(lambda name: -1 if name == first else names.index(name))
     return kept.loc[place.sort_values(kind="stable").index].reset_index(drop=True), first
@@ -97,13 +97,11 @@ def lay_out_cells(
     """
     rows = rows.copy()
     for name in by:
-        rows[f"by_{name}"] = [
-            "n/a" if pd.isna(value) else value_text(name, _plain_value(value))
-            for value in rows[name]
-        ]
+        values = plain_values(rows[name])
+        rows[f"by_{name}"] = ["n/a" if each is None else value_text(name, each) for each in values]
     keys = [f"by_{name}" for name in by]
     matched = cells_of_frame(
-        _without_arms(rows) if between == ARM else rows,
+        rows,
         rows["side"].tolist(),
         compared=[between, *by],
         apart=[*rows[keys].itertuples(index=False, name=None)],
@@ -128,16 +126,6 @@ def lay_out_cells(
             hint = "compare results of the same pattern, block size, queue depth and options"
         raise ComparisonError(what + "".join(f"; {remark}" for remark in remarks), hint=hint)
     return kept, remarks
-
-
-def _without_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    pairs = zip(rows["job"].astype(str), rows[ARM].astype(str), strict=True)
-    jobs = pd.Series([job.removesuffix(f"-{arm}") for job, arm in pairs], index=rows.index)
-    return rows.assign(job=jobs, group=rows["group"].where(rows["group"] != rows["job"], jobs))
-
-
-def _plain_value(value: object) -> object:
-    return value.item() if hasattr(value, "item") else value
 
 
 def _order_key(value: object) -> list[tuple[float, str]]:

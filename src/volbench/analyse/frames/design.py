@@ -25,6 +25,7 @@ Row = Mapping[str, object]
 # differ by some 20 %. Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
 MIN_REPEAT_RATIO = 2.0
 _UNNAMED = "unnamed"  # A name that says nothing that others do not say
+_FOLDER = "_folder"  # Column of words of the folder that tell rows of a side apart
 GIVEN = "_given"  # Column of names of arms and hosts in the order in which a user gave them
 NAME = "name"  # Factor of what names of jobs, sections and folders say beside everything else
 # Core of a workload, in the order in which its parts are named
@@ -367,13 +368,14 @@ def _separating_names(
             compared = _joined_codes(compared, codes[column])
         else:
             others = _joined_codes(others, codes[column])
+    folders = _folder_words(rows, compared)
     members: dict[int, dict[int, list[int]]] = {}
     for place, (other, side) in enumerate(zip(others, compared, strict=True)):
         members.setdefault(other, {}).setdefault(side, []).append(place)
     names: list[str | None] = [None] * len(rows)
     for sides in members.values():
         texts = {
-            side: _names_of_equals([rows[place] for place in places])
+            side: _names_of_equals([{**rows[place], _FOLDER: folders[place]} for place in places])
             for side, places in sides.items()
             if max(map(len, sides.values())) > 1
         }
@@ -387,6 +389,18 @@ def _separating_names(
     if is_imported and max(Counter(filter(None, names)).values(), default=0) == 1 < len(members):
         names = [None if row.get("rw") else name for name, row in zip(names, rows, strict=True)]
     return _without_common_words(names)
+
+
+def _folder_words(rows: Sequence[Row], sides: Sequence[int]) -> list[str]:
+    """Return the folder of each row without the words that all folders of its side have."""
+    folders = (_DATE.sub(" ", str(row.get("import_folder") or "")).lower() for row in rows)
+    words = [_SEPARATOR.split(folder) for folder in folders]
+    keys = [*zip(sides, (row.get("campaign") for row in rows), strict=True)]
+    common: dict[Hashable, set[str]] = {}
+    for key, of_row in zip(keys, words, strict=True):
+        common.setdefault(key, {*of_row}).intersection_update(of_row)
+    pairs = zip(keys, words, strict=True)
+    return [" ".join(word for word in of_row if word not in common[key]) for key, of_row in pairs]
 
 
 def _without_common_words(names: Sequence[str | None]) -> list[str | None]:
@@ -428,11 +442,10 @@ def _telling_name(row: Row, columns: Sequence[str]) -> tuple[str, tuple[int, ...
 
     A job of volbench's own has its name on purpose: all of it counts.
     """
-    folder = row.get("import_folder")
-    if folder is None:
+    if row.get("import_folder") is None:
         return _full_name(row), ()
     values = tuple((name, _known_value(row, name)) for name in columns)
-    return _told(f"{folder} {_full_name(row)}", values)
+    return _told(f"{row[_FOLDER]} {_full_name(row)}", values)
 
 
 @lru_cache(maxsize=8192)  # A table and its answer ask for the same names

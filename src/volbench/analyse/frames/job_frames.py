@@ -264,11 +264,12 @@ def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats,
 def plain_rows(frame: pd.DataFrame) -> list[dict[str, object]]:
     """Return the rows of a frame as plain Python values, None where a value is missing."""
     # Column by column: pandas takes many times as long over rows of many types at once.
-    columns = {str(name): _plain_values(column) for name, column in frame.items()}
+    columns = {str(name): plain_values(column) for name, column in frame.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _plain_values(column: pd.Series) -> list[object]:
+def plain_values(column: pd.Series) -> list[object]:
+    """Return values as plain Python values, None where one is missing."""
     values, known = column.tolist(), (~column.array.isna()).tolist()
     if isinstance(column.dtype, pd.DatetimeTZDtype):
         return [

@@ -4,6 +4,7 @@ Results are equal in what was done: in each factor that varies within a side. Wh
 side alone, such as an engine that one campaign used, is left for the caller to compare.
 """
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from volbench.analyse.frames.job_frames import plain_rows
 from volbench.analyse.frames.workload_words import workload_text
 
 _SIDE = "side"
-_NAMING = ("campaign", "run", "job", "group", "import_folder", "host", "volume")
+_NAMING = ("campaign", "run", "job", "group", "arm", "import_folder", "host", "volume")
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def match_cells(
         always: columns that match although they vary with the side alone.
     """
     plain = [{**row, _SIDE: side} for row, side in zip(rows, sides, strict=True)]
-    design = design_of(plain, first=(_SIDE, *compared), has_places=False)
+    design = design_of([*map(_without_arm, plain)], first=(_SIDE, *compared), has_places=False)
     kept_apart = {name for name in WORKLOAD if _varies_within(design, name)} | {*always}
     core = [name for name in WORKLOAD if name in kept_apart and name not in compared]
     kept = apart or [()] * len(rows)
@@ -81,6 +82,7 @@ def match_cells(
         values = [hashable(cell.values[name]) for cell in design.cells]
         of_rows = [values[number] for number in design.cell_of_rows]
         cells = _split_where_several(cells, sides, of_rows, name, told)
+    cells = _split_where_several(cells, sides, _shared_arms(cells, plain, sides), "arm", told)
     cells = _joined_by_job(cells, plain, sides, kept)
     return MatchedCells(tuple(cells), tuple(_labels(cells, plain, core, told, compared)))
 
@@ -110,6 +112,23 @@ def _split_where_several(
         (cell, value if cell in several else None)
         for cell, value in zip(cells, values, strict=True)
     )
+
+
+def _shared_arms(cells: Sequence[int], rows: Sequence[Row], sides: Sequence[str]) -> list[Hashable]:
+    """Return the arm of each row, by its name or its volume, where another side has one of them."""
+    each = [*zip(cells, rows, strict=True)]
+    arms = {(cell, row.get("volume")): row["arm"] for cell, row in each if row.get("arm")}
+    keys = [(cell, row.get("arm") or arms.get((cell, row.get("volume")))) for cell, row in each]
+    pairs = {*zip(keys, sides, strict=True)}
+    shared = {cell for (cell, arm), n in Counter(key for key, _ in pairs).items() if arm and n > 1}
+    return [hashable(arm) if cell in shared else None for cell, arm in keys]
+
+
+def _without_arm(row: Row) -> Row:
+    """Return a row whose names do not end in its arm."""
+    ending = f"-{row['arm']}" if row.get("arm") else ""
+    names = {key: row[key] for key in ("job", "group") if row.get(key)}
+    return {**row, **{key: str(name).removesuffix(ending) for key, name in names.items()}}
 
 
 def _joined_by_job(

@@ -9,7 +9,7 @@ extension = Extension(
             "volbench.extensions.catalogue.catalogue_verbs:price",
             "Rank configurations by price-performance.",
             group="Volumes",
-        ),
+        )
     },
     methods={"price": "volbench.extensions.catalogue.priced_runs:price_of"},
     limit_sources=(

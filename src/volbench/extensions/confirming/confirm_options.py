@@ -133,10 +133,7 @@ BASELINE = option_group(
 CONFIRM = option_group(
     "confirming",
     Confirmation,
-    flag(
-        "--confirm",
-        "Measure alarms again: three repeats, into .confirmed beside the campaign.",
-    ),
+    flag("--confirm", "Measure alarms again: three repeats, into .confirmed beside the campaign."),
     YES,
     consent_options(ALLOW_DESTROY, ALLOW_SHARED_FOLDER),
     settings_options(GRACE),

@@ -10,7 +10,7 @@ extension = Extension(
             "Import fio results from other sources as a campaign.",
             group="Campaigns",
             after="export",
-        ),
+        )
     },
     campaign_of="volbench.extensions.importer.cached_import:cached_campaign",
 )

@@ -9,6 +9,6 @@ extension = Extension(
             "volbench.extensions.lab.lab_verbs:lab",
             "Simulate volumes whose behaviour is known.",
             group="Set-up",
-        ),
+        )
     },
 )

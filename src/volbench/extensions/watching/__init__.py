@@ -10,7 +10,7 @@ extension = Extension(
             "Record the activity of disks under any load.",
             group="Volumes",
             after="audit",
-        ),
+        )
     },
     sentences=("volbench.extensions.watching.watch_summary:summary_lines",),
     options={"resume": "volbench.extensions.watching.ended_watch:ENDED_WATCH"},

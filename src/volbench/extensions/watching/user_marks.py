@@ -74,8 +74,7 @@ def add_mark(text: str, layouts: list[Layout]) -> None:
         raise InputError("a mark needs a text", hint='write it like --mark "vm 7 started"')
     if not layouts:
         raise CampaignError(
-            "no watch of this user is running",
-            hint="start one in another terminal: volbench watch",
+            "no watch of this user is running", hint="start one in another terminal: volbench watch"
         )
     content = json.dumps({"utc_s": time.time(), "text": line}) + "\n"
     for layout in layouts:

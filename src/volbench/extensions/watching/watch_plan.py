@@ -91,8 +91,7 @@ def _watched_disks(host: ConnectedHost, targets: Sequence[str]) -> tuple[Watched
     paths = list(dict.fromkeys(str(PurePosixPath(target)) for target in targets))
     if host.executor.is_remote and (bad := [path for path in paths if not path.startswith("/")]):
         raise InputError(
-            f"{bad[0]} is relative, but {host.name} is another machine",
-            hint="name absolute paths",
+            f"{bad[0]} is relative, but {host.name} is another machine", hint="name absolute paths"
         )
     paths = [path if path.startswith("/") else str(Path(path).absolute()) for path in paths]
     seen = look_at(host.executor, [VolumeQuestion(path) for path in paths]).volumes

@@ -12,12 +12,7 @@ from volbench.cli.additions import Additions, additions
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import HostSelection, on_hosts
 from volbench.cli.options import NEW_CAMPAIGN, Quantity, examples, on_option
-from volbench.cli.output import (
-    TableOutput,
-    default_campaign_folder,
-    table_options,
-    typed_command,
-)
+from volbench.cli.output import TableOutput, default_campaign_folder, table_options, typed_command
 from volbench.cli.verb_groups import name_campaign
 from volbench.errors import InputError, quoted
 from volbench.units import counted_noun, parse_duration

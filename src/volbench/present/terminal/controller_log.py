@@ -105,10 +105,7 @@ def logged_listener(
             listeners = [] if _is_same_file(log, sys.stderr) else [to_terminal]
             listeners += [] if events is None else [events]
             yield LoggedListener(
-                log,
-                [PlainProgress(stream), HostLogs(layout), *more],
-                listeners,
-                complete,
+                log, [PlainProgress(stream), HostLogs(layout), *more], listeners, complete
             )
     finally:
         os.close(log)
