@@ -9,13 +9,11 @@ from volbench.errors import did_you_mean, nearest, quoted
 
 # Command to the words for it that are not verbs
 _VERBS = {
-    "volbench --version --verbose": ("bugreport", "config"),
     "volbench check DIR --files": ("verify",),
     "volbench compare DIR DIR": ("diff",),
     "volbench hosts": ("doctor", "probe"),
     "volbench hosts --on TARGET --cold": ("cold",),
     "volbench plot all DIR": ("chart", "charts", "draw", "graph", "graphs"),
-    "volbench price --list": ("prices",),
     "volbench profile show quick --yaml > mine.yaml": ("init", "new"),
     "volbench report DIR": ("html", "page", "summary"),
     "volbench run -- fio --name=NAME ...": ("fio",),
