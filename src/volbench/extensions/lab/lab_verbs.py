@@ -113,7 +113,7 @@ def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bo
     temporary = TemporaryDirectory(prefix="volbench-lab-") if output is None else None
     with stop_on_signals() as stop, temporary or nullcontext(output) as folder:
         with serve(served, Path(str(folder)), device=device) as volume:
-            _announce(volume)
+            _announce(volume, scenario)
             while not stop.requested:
                 if volume.ended(within_s=_LOOK_S):
                     raise VolbenchError(
@@ -123,25 +123,25 @@ def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bo
         click.echo("volume removed", err=True)
 
 
-def _announce(volume: LabVolume) -> None:
+def _announce(volume: LabVolume, named: str) -> None:
     """Print the address of the volume, and commands to try on it."""
     click.echo(volume.uri + (f"\n{volume.device}" if volume.device else ""))
     sys.stdout.flush()
-    scenario = volume.scenario
-    address = quoted(volume.device or volume.uri)
+    scenario, address = volume.scenario, quoted(volume.device or volume.uri)
     target = f"--on {address} --allow-destroy {address}"
     size = f"--set size={min(scenario.size_bytes, _QUICK_BYTES)}"
     curve = (
-        f"--set size={scenario.size_bytes} --set first-pass.runtime=90s "
-        "--set first-pass.until.window=10s --set first-pass.until.block=1s "
-        "--set second-pass.runtime=10s"
+        f"--set size={scenario.size_bytes} --set first-pass.runtime=90s"
+        " --set first-pass.until.window=10s --set first-pass.until.block=1s"
+        " --set second-pass.runtime=10s"
     )
+    curve += " --set rw=randread" if scenario.restored and scenario.first_read_s > 0 else ""
     lines = [
         f"{scenario.name}: {scenario.description}",
-        "Try in another terminal. The volume holds no data of yours, so it may be overwritten:",
+        "Try one in another terminal; it holds no data of yours. A restart makes it cold again:",
         f"  volbench run quick {target} {size}",
         f"  volbench run warmup-curve {target} {curve}",
-        f"Expected results: volbench lab show {quoted(scenario.name)}",
+        f"Expected results: volbench lab show {quoted(named)}",
         "Press Ctrl-C to stop.",
     ]
     click.echo("\n".join(lines), err=True)
