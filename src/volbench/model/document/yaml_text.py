@@ -29,10 +29,8 @@ _NO_SPACE = re.compile(r"[a-z_]+:[^:]+")
 _PLAIN_WORDS = {
     "'\\t'": ("this line is indented with a tab", "YAML is indented with spaces, not tabs"),
     "another document": ("a second document begins here", "move it to a separate file"),
-    "undefined alias": (
-        "* refers to a name that is not defined",
-        "quote a text that begins with *",
-    ),
+    "undefined alias": ("* refers to an undefined name", "quote a text that begins with *"),
+    "<document start>": ("lines follow what is in brackets", "name a job file of fio NAME.fio"),
     "incompatible": ("this version of YAML is not supported", "remove the %YAML line"),
     "end of stream": ("this quote is never closed", "add the closing quote"),
     "stream end": ("this bracket is never closed", "add the closing } or ]"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Self
 
@@ -40,6 +40,7 @@ class OptionReader:
     table: OptionTable  # fio's options
     # accept options that run programs or access files outside the run's folder
     allow_exec: bool = False
+    profile_keys: Collection[str] = ()  # names that belong to the top of a profile
     _known: dict[tuple[str, object], tuple[str, str | None]] = field(default_factory=dict)
 
     def read(self, name: str, value: object) -> tuple[str, str | None]:
@@ -56,19 +57,16 @@ class OptionReader:
         return self._known[key]
 
     def _read_value(self, name: str, value: object) -> tuple[str, str | None]:
-        is_null = value is NULL or value is None
-        if not is_null:
-            return check_option(self.table, name, value, allow_exec=self.allow_exec)
         option = self.table.find(name)
-        if option is None:
-            check_option(self.table, name, "1")
-            raise InputError(f"fio has no option {name!r}", hint="see `fio --cmdhelp=all`")
-        return option.name, None
+        if option is None and name in self.profile_keys:
+            raise InputError("is a key of the profile", hint=f"write `{name}:` at its top")
+        if option is not None and (value is NULL or value is None):
+            return option.name, None
+        return check_option(self.table, name, value, allow_exec=self.allow_exec)
 
     def canonical_name(self, name: str) -> str:
         """Return fio's canonical name of an option or alias."""
-        option = self.table.find(name)
-        return option.name if option else name
+        return option.name if (option := self.table.find(name)) else name
 
 
 @dataclass(frozen=True)

@@ -322,7 +322,9 @@ class ProfileDocument(ProfileSettings):
         examples=["{NAME: {rw: randread, bs: 4k}, ...}"],
     )
     matrix: MatrixDocument | None = Field(
-        default=None, description="A measured job for each [combination](#matrix) of values."
+        default=None,
+        description="A measured job for each [combination](#matrix) of values.",
+        examples=["{rw: [randread, randwrite], bs: [4k, 64k]}"],
     )
     variants: dict[Name, VariantDocument] = Field(
         default_factory=dict,
@@ -341,7 +343,7 @@ class ProfileDocument(ProfileSettings):
         if not isinstance(value, Mapping):
             return value
         reader, found = reader_of(info), dict(value)
-        known = [field.alias or name for name, field in cls.model_fields.items()]
+        known = reader.profile_keys = [f.alias or name for name, f in cls.model_fields.items()]
         for key in [key for key in value if key not in known]:
             if hint := next((hint for hint, words in _OTHER_WORDS.items() if key in words), ""):
                 found[key] = Fault("is not a key of a profile", hint, on_key=True)
