@@ -62,7 +62,7 @@ def test_reading_needs_no_consent_and_never_writes(tmp_path: Path, volbench: Vol
     assert "write" not in done.stdout.partition("warm:")[2]
     assert file.read_bytes() == b"mine" * (MIB // 2)
     part = volbench("warmup", "--on", file, "--mode", "read", "--output", "p", "--size", "1m")
-    assert f"warm: the first {MIB} of {2 * MIB} bytes of {file}." in part.stdout
+    assert f"warm: the first 1m of 2m of {file}." in part.stdout
     short = volbench("warmup", "--on", file, "--mode", "read", "--output", "s", "--size", "4m")
     assert short.returncode == 3, short.stderr
     assert "shorter than" in short.stderr

@@ -162,12 +162,13 @@ def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
 
 def _extent_words(run: Run, extent: Extent) -> str:
     """Return the name of the range covered by a pass: the volume or a part of it."""
-    target = (*planned_files(run), run.volume.target)[0]
-    target = target if run.host == LOCAL else f"{run.host}:{target}"
+    host = "" if run.host == LOCAL else f"{run.host}:"
+    target = f"{host}{(*planned_files(run), run.volume.target)[0]}"
+    part, whole = (format_size(size) for size in (extent.volume_bytes, extent.whole_bytes))
     if extent.volume_bytes < extent.whole_bytes and run.volume.kind is not VolumeKind.DIRECTORY:
-        return f"the first {extent.volume_bytes} of {extent.whole_bytes} bytes of {target}"
+        return f"the first {part} of {whole} of {target}"
     if not extent.whole_bytes and run.volume.kind is VolumeKind.NBD:
-        return f"the first {extent.volume_bytes} bytes of {target} (size not detected)"
+        return f"the first {part} of {target} (size not detected)"
     return target
 
 

@@ -27,7 +27,6 @@ from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.units import counted_noun
 
-_END = "volbench status FOLDER --clean (volbench status lists the campaign folders)"
 _MAX_NAMED = 3  # Other campaigns that a note names before it counts the rest
 
 
@@ -56,13 +55,13 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
     if reserved.holder:
         release_locks(executor, campaign)
         target = devices.get(reserved.device, reserved.device)
-        lock = reserved.holder.partition("; ")[2].partition(" belongs to ")[0]
-        key = reserved.holder
+        lock = (key := reserved.holder).partition("; ")[2].partition(" belongs to ")[0]
         planned = f"{key[:4]}-{key[4:6]}-{key[6:8]} {key[8:10]}:{key[10:12]} UTC"
-        removal = f"root may remove {lock}" if lock else f"end it, planned at {planned}: {_END}"
+        removal = f"if it is yours, planned at {planned}: volbench status FOLDER --clean"
+        removal = f"if nobody needs it, root may remove {lock}" if lock else removal
         raise RefusedError(
             f"{target} on {executor.host} is used by another campaign ({reserved.holder})",
-            hint=f"wait until it has ended; if nobody needs it, {removal}",
+            hint=f"wait until it has ended; {removal}",
         )
     return {devices.get(target, target): keys for target, keys in reserved.shared.items()}
 
@@ -90,7 +89,7 @@ def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str
     words = (
         f"the disk of {target} on {host}{more} is also used by "
         f"{counted_noun(len(keys), 'other campaign')} ({named}{unnamed}): results may be disturbed;"
-        f" wait until they have ended; end one that nobody needs: {_END}"
+        " wait until they have ended (volbench status lists campaigns of yours)"
     )
     return words, host if {name for name, _ in places} == {host} else ""
 
