@@ -110,7 +110,7 @@ def resume(
     stored = continuation(campaign, request, policy)
     hosts = stored.hosts(request.limits)
     if stored.is_done:
-        click.echo(f"nothing to resume: every run of {campaign} is done", err=True)
+        click.echo(f"nothing to resume: no run of {campaign} is left to do", err=True)
         if not hosts and (stored.plan.hosts or not stored.history.in_use):
             _show_end(stored, table_output)
             return
