@@ -371,12 +371,10 @@ def _range_text(costs: tuple[float, float]) -> str:
 
 def _market_notes(market: Market) -> list[str]:
     are_few = [math.isnan(offer.iops.low) for offer in market.offers]
-    equal = [] if all(are_few) else ["no significant difference in the cost of an I/O"]
-    equal += [f"{_TOO_FEW} (volbench run --repeat 5)"] if any(are_few) else []
-    lines = [
-        f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only.",
-        f"Equal ranks: {' or '.join(equal)}.",
-    ]
+    lines = [f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only."]
+    equal = "Equal ranks: no significant difference in the cost of an I/O."
+    few = f"Ranked by the estimate only: {_TOO_FEW} (volbench run --repeat 5)."
+    lines += [*[equal][: not all(are_few)], *[few][: any(are_few)]]
     if any(offer.is_on_front for offer in market.offers):
         lines.append(
             f"* on the Pareto frontier: no configuration has more {market.rate_words} at the same"

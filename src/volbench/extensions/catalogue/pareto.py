@@ -63,8 +63,9 @@ def headline(offers: Sequence[Offer]) -> str:
     ranked = [[*each] for _, each in groupby(costs, key=lambda offer: offer.workload)]
     leads: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for first, second in (each[:2] for each in ranked if len(each) > 1):
-        why = "too few repeats to compare" if math.isnan(first.iops.low) else Verdict.NOT_SHOWN
-        doubts = [f"but {why}"] if second.rank == 1 else []
+        few = math.isnan(first.iops.low + second.iops.low)
+        why = "too few repeats to compare" if few else Verdict.NOT_SHOWN
+        doubts = [f"but {why}"] if few or second.rank == 1 else []
         doubts += ["at rates beyond the declared IOPS"] if first.beyond else []
         share = 1 - first.cost_per_1000_iops.estimate / second.cost_per_1000_iops.estimate
         lead = leads.setdefault((first.name, ", ".join(["", *doubts])), [])

@@ -275,7 +275,8 @@ def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
         cell.group("cost_per_1000_iops") if is_free else None
         for cell, is_free in zip(cells, free, strict=True)
     ]
-    cheaper, indistinct = _cost_orders(groups)
+    costs = [offer.cost_per_1000_iops.estimate for offer in offers]
+    cheaper, indistinct = _cost_orders(groups, costs)
     months = [offer.monthly[0] for offer in offers]
     rates = [math.nan if offer.asked else offer.iops.estimate for offer in offers]
     front = on_frontier(months, rates)
@@ -290,10 +291,7 @@ def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
         )
         for index, offer in enumerate(offers)
     ]
-    costs = [offer.cost_per_1000_iops.estimate for offer in ranked]
-    order = sorted(
-        range(len(ranked)), key=lambda at: (not free[at], math.isnan(costs[at]), costs[at])
-    )
+    order = sorted(range(len(ranked)), key=lambda n: (not free[n], math.isnan(costs[n]), costs[n]))
     return [ranked[index] for index in order]
 
 
@@ -313,17 +311,20 @@ def _ratios(
     }
 
 
-def _cost_orders(costs: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
-    """Return the offers shown to be cheaper than each, and those not significantly different."""
+def _cost_orders(
+    costs: Sequence[Group | None], points: Sequence[float]
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the offers cheaper than each, with few repeats by the estimate, and those alike."""
     cheaper: list[list[int]] = [[] for _ in costs]
     indistinct: list[list[int]] = [[] for _ in costs]
-    pairs = itertools.combinations(range(len(costs)), 2)
-    for (first, second), ratio in _ratios(costs, pairs).items():
-        if ratio.high < 1:
+    known = [(place, points[place]) for place, cost in enumerate(costs) if cost is not None]
+    ratios = _ratios(costs, itertools.combinations(range(len(costs)), 2))
+    for (first, before), (second, after) in itertools.combinations(known, 2):
+        if (ratio.high < 1) if (ratio := ratios.get((first, second))) else after < before:
             cheaper[first].append(second)
-        elif ratio.low > 1:
+        elif (ratio.low > 1) if ratio else after > before:
             cheaper[second].append(first)
-        else:
+        elif ratio:
             indistinct[first].append(second)
             indistinct[second].append(first)
     return cheaper, [sorted(others) for others in indistinct]
