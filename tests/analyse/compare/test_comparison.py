@@ -148,7 +148,7 @@ def test_jobs_missing_on_one_side_are_reported() -> None:
         compared(rows_of(1000), between="bs")
     many = [rows_of(1, job=f"j{place:02}", repeats=1) for place in range(100)]
     found = compared(rows_of(1000), pd.concat([rows_of(1000), *many]))
-    left_out = ", ".join(f"randread 4k, queue depth 1, j0{place}" for place in range(5))
+    left_out = "; ".join(f"randread 4k, queue depth 1, j0{place}" for place in range(5))
     assert f"only in B: {left_out} and 95 more" in found.remarks
 
 

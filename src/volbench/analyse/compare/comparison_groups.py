@@ -114,7 +114,7 @@ def lay_out_cells(
     alone = laid_out[~laid_out["shared"]]
     for side, side_rows in alone.groupby("side", sort=False):
         names = side_rows[["label", *(f"by_{name}" for name in by)]].itertuples(index=False)
-        only = first_names([" ".join(map(str, row)) for row in names], _MAX_NAMED)
+        only = first_names([" ".join(map(str, row)) for row in names], _MAX_NAMED, "; ")
         remarks.append(f"only in {side}: {only}")
     kept = laid_out[laid_out["shared"]].reset_index(drop=True)
     if not len(kept):

@@ -93,11 +93,11 @@ def workload_text(values: Mapping[str, object]) -> str:
     return ", ".join(filter(None, [" ".join(core), *rest]))
 
 
-def first_names(names: Iterable[str], most: int) -> str:
+def first_names(names: Iterable[str], most: int, between: str = ", ") -> str:
     """Return the first of the different names, and the number of the others."""
     named = [*dict.fromkeys(names)]
     parts = [*named[:most], *([f"{len(named) - most} more"] if named[most:] else [])]
-    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+    return " and ".join(filter(None, [between.join(parts[:-1]), *parts[-1:]]))
 
 
 def shared_limit(findings: Sequence[Mapping[str, object]], runs: Collection[object]) -> list[str]:
