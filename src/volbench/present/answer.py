@@ -330,8 +330,8 @@ def _where_words(design: Design, shared: int) -> str:
         return ""
     if shared == settings:
         return _EVERYWHERE
-    which = "only one" if shared == 1 else numeral(shared)
-    return f", at the {which} of {settings} settings that they share"
+    which = "only setting" if shared == 1 else f"{numeral(shared)} settings"
+    return f", at the {which} of {settings} measured for both"
 
 
 def _standing(by_value: Mapping[object, Mapping[Hashable, CellResult]], value: object) -> float:

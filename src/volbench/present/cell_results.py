@@ -99,7 +99,7 @@ class CellResult:
             return f"; the rate changed during {len(changed)} of {len(self.rows)} runs"
         ends = _known_numbers(number(row, END_IOPS) for row in changed)
         if len(ends) < len(changed):
-            return "; the rate changed, at the end no level is known"
+            return "; the rate changed and had not settled at the end"
         return f"; the rate changed, at the end it was {self._shown(median(ends))}"
 
     @property

@@ -116,7 +116,7 @@ def test_the_last_level_of_a_rate_that_changed_is_said_where_it_is_known() -> No
     """Of a volume with credits, the median is neither burst nor base; a climb has no level."""
     for stepped, high, words in (
         (3, 310.0, "the rate changed, at the end it was 301 IOPS."),
-        (3, 3.8e6, "the rate changed, at the end no level is known."),
+        (3, 3.8e6, "the rate changed and had not settled at the end."),
         (2, 310.0, "the rate changed during 2 of 3 runs."),
     ):
         _, rate, *_ = sentences(stepped=stepped, high=high)

@@ -116,8 +116,8 @@ def _cautions(design: Design) -> list[str]:
     also = [name for name, owner in design.aliases.items() if owner in owners and design.compared]
     if also:
         sentences.append(
-            f"{listed([factor_name(name) for name in also])} also differ with"
-            f" {factor_name(design.compared)}: the cause of a difference may be either."
+            f"{listed([factor_name(name) for name in also])} changed with"
+            f" {factor_name(design.compared)}: either may be the cause of a difference."
         )
     return sentences
 

@@ -20,6 +20,7 @@ from volbench.units import (
     format_count,
     format_duration,
     format_latency,
+    format_rate,
 )
 
 _SURVEY_PRIORITIES = {"fio": 2, "kernel": 5, "CPUs": 6, "memory": 6, "clock": 4, "volumes": 3}
@@ -210,8 +211,7 @@ def facts_text(facts: Mapping[str, object]) -> dict[str, str]:
 
 def _label(name: str) -> str:
     """Return a name for people: without underscores and without its unit."""
-    for unit in ("_bytes", "_s"):
-        name = name.removesuffix(unit)
+    name = name.replace("_bytes_per_s", "_rate").removesuffix("_bytes").removesuffix("_s")
     return printable(name.replace("_", " "))
 
 
@@ -232,6 +232,8 @@ def _words(name: str, value: object) -> str:
 def _number_words(name: str, value: float) -> str:
     if name.endswith("_bytes"):
         return f"{format_capacity(value)} ({value} bytes)"
+    if name.endswith("_bytes_per_s"):
+        return format_rate(value) if value else MISSING
     return format_duration(value) if name.endswith("_s") else str(value)
 
 

@@ -20,9 +20,8 @@ from volbench.units import (
 )
 
 _NOTE = "Means over the measured time."
-_SHORT = (
-    "Runs shorter than a device sample have no rates: --set device_sample=100ms samples more often."
-)
+_SHORT = "Too short a run for device samples has no rates: --set device_sample=100ms takes more."
+_NO_DEVICE = "NBD volumes have no device here whose requests could be counted."
 # Less than this in memory is background noise of the host, whose log files are dirty at any time.
 # Noticed by: tests/present/tables/test_use_table.py
 _NOISE_BYTES = 1e6
@@ -57,8 +56,9 @@ def use_table(rows: Sequence[Row]) -> Table[Row]:
     def record(row: Row) -> Row:
         return {key: value for key, value in row.items() if key != "name"}
 
-    short = () if all(_BW(row) != MISSING for row in rows) else (_SHORT,)
-    return Table("use", [job, *use_columns(rows)], named, record=record, notes=(_NOTE, *short))
+    without = [text(row, "volume").startswith("nbd") for row in rows if _BW(row) == MISSING]
+    why = [note for is_nbd, note in ((True, _NO_DEVICE), (False, _SHORT)) if is_nbd in without]
+    return Table("use", [job, *use_columns(rows)], named, record=record, notes=(_NOTE, *why))
 
 
 def _rate(column: str, share: str, format_value: Callable[[float], str], row: Row) -> str:

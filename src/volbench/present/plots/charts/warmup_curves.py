@@ -46,13 +46,11 @@ def read(frames: Frames, _: Options) -> _WarmUps | str:
     summary = frames["summary"]
     climbs = curves(summary, frames["series"], frames.get("verdicts"))
     drawn = climbs[:_MAX_CURVES]
-    several = [fill for fill in fills(summary) if len(fill.runs) > 1]
+    measures = bool((summary["phase"] == "measured").any())
+    several = [fill for fill in fills(summary) if len(fill.runs) > 1 or not measures]
     passes = several[:_MAX_CURVES]
     if not climbs and not passes:
-        return (
-            "no first run on a fresh volume that climbed or was repeated, no imported run that"
-            " climbed and was repeated, no warm-up in extents"
-        )
+        return "no first run on a fresh volume that climbed or was repeated, no warm-up in extents"
     # Small random I/O, as of most curves, is far slower than a warm-up.
     texts = [_pace_text(fill.bytes_per_s, fill.direction) for fill in passes]
     notes = (
