@@ -55,6 +55,9 @@ def test_stolen_cpu_does_not_hide_an_exact_limit(
     assert first.level == pytest.approx(exact, rel=0.005)
     assert not first.is_certain
     assert "not all I/Os waited equally long" in first.speaks_against
+    assert "in flight at" in first.text  # but not the latency of a run that began slower
+    slow = ran(level(iops, cv=cv), lat_s=(2 * mean_s, mean_s / 3, mean_s / 8))
+    assert "in flight at" not in explain(slow, "write")[0].text
 
 
 @pytest.mark.parametrize(("seconds", "is_limit"), [(9, False), (10, True)])

@@ -135,14 +135,21 @@ def test_a_short_climb_of_a_volume_may_be_a_ramp_up(to_s: int, words: int) -> No
     assert len(climb.speaks_against) == words
 
 
-@pytest.mark.parametrize(("steal", "cause"), [(12.0, Cause.UNKNOWN), (0.1, Cause.WARMING)])
+@pytest.mark.parametrize(
+    ("steal", "cause"), [(12.0, Cause.UNKNOWN), (0.1, Cause.WARMING), (-12.0, Cause.WARMING)]
+)
 def test_a_climb_while_the_host_is_busy_has_two_candidates(steal: float, cause: Cause) -> None:
-    """Other load on the host that ends looks the same."""
+    """Other load on the host that ends looks the same; load that grows does not."""
     rates = [300 + 700 * second / 30 for second in range(30)] + level(1000, 60)
     run = ran(rates).run
-    device = [{**device_sample(run, 1.0 + t_s), "steal_percent": steal} for t_s in range(90)]
-    climbs = [each for each in explain(ran(rates, device=device), "write") if each.from_s == 0]
+    shares = [steal] * 30 + [steal / 2 if steal > 0 else 20.0] * 60
+    first = device_sample(run, 1.0)
+    samples = [{**first, "t_s": t_s, "steal_percent": abs(shares[t_s - 1])} for t_s in range(1, 91)]
+    view = ran(rates, device=samples)
+    climbs = [each for each in explain(view, "write") if each.from_s == 0]
     assert cause in {climb.cause for climb in climbs if climb.level < 500}
+    (entry,) = found(view, rule="cold-blocks")
+    assert ("undecided" in entry.message) is (cause is Cause.UNKNOWN)
 
 
 def test_logs_of_iops_alone_are_explained() -> None:

@@ -108,11 +108,16 @@ def test_a_host_that_stood_still_is_named() -> None:
     assert entry.message.startswith("The whole host stood still for 30s after 20s: ")
 
 
-def test_disturbed_seconds_that_are_faster_than_all_others_count() -> None:
-    """Three times the rate beside steal: a host slows a run, so that the volume was faster then."""
-    rates = [3 * IOPS if second in NOISY else IOPS for second in range(SECONDS)]
-    view = disturbed_run({"steal_percent": 20.0}, rates=rates)
-    assert len(Context((view,)).steadiness(view, "write").changes) == 2
+def test_disturbed_seconds_at_the_rate_around_them_count() -> None:
+    """Cold blocks get warm in ten seconds, and a host that is busy from then on slows nothing."""
+    rates = [160.0, 180, 220, 260, 330, 430, 550, 800, 1300, 1850, *[1950.0, 2000] * 5]
+    run = a_run()
+    waits = [15.0 if t_s > 8 and t_s % 4 != 1 else 4.0 for t_s in range(-2, SECONDS + 3)]
+    rows = zip(device_samples(run), waits, strict=True)
+    samples = [{**row, "tool_wait_percent": wait} for row, wait in rows]
+    view = a_view(run, series=series_rows(run, rates), device=samples)
+    assert Cause.WARMING in {each.cause for each in Context((view,)).explanations(view)}
+    assert len(found(view, rule="cold-blocks")) == 1
 
 
 def test_a_step_in_disturbed_seconds_is_located_among_them() -> None:

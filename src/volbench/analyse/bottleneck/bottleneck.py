@@ -42,7 +42,7 @@ _MIN_COMPRESSIBLE_PERCENT = 20
 _COMPRESSING = frozenset({"zfs", "bcachefs"})  # Filesystems that compress by default
 # Percent of a CPU from which it is saturated; the kernel and interrupts take the rest.
 # Noticed by: test_explain.py::test_a_busy_cpu_is_reported
-_FULL_CPU_PERCENT = 95.0
+FULL_CPU_PERCENT = 95.0
 # Share of the intervals that have the usual rate, so that it is one: a majority.
 # Noticed by: test_sustained_level.py::test_a_cpu_that_was_taken_away_is_still_the_limit
 _MIN_USUAL_SHARE = 0.5
@@ -72,6 +72,9 @@ _MAX_CONSTANT_SPREAD = 0.007
 # Intervals that such a level lasts at least: fewer are alike by chance.
 # Noticed by: test_explain.py::test_a_constant_rate_lasts_ten_intervals
 _MIN_CONSTANT_INTERVALS = 10
+# Distance of a level from the rate that latency gives.
+# Noticed by: test_explain.py::test_stolen_cpu_does_not_hide_an_exact_limit
+_MAX_LAW_DISTANCE = 0.15
 # Events that determine the level at the end of a run
 _BINDING = frozenset({Cause.CREDITS, Cause.SLOWER})
 # Causes of a level that such an event overrides
@@ -143,15 +146,15 @@ def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | N
     busy = float(rows["cpu_busy_percent"].median()) if len(rows) else math.nan
     reasons: list[str] = []
     against: list[str] = []
-    if used >= _FULL_CPU_PERCENT:
+    if used >= FULL_CPU_PERCENT:
         reasons.append(f"fio used {used:.0f} % of a CPU")
-    elif used >= _FULL_CPU_PERCENT * (1 - steal / 100):
+    elif used >= FULL_CPU_PERCENT * (1 - steal / 100):
         reasons.append(f"fio used {used:.0f} % of a CPU, and {steal:.1f} % of the time was stolen")
         against.append("steal is measured over all CPUs")
-    elif (at_most := used * _usual_over_mean(rates)) >= _FULL_CPU_PERCENT:
+    elif (at_most := used * _usual_over_mean(rates)) >= FULL_CPU_PERCENT:
         reasons.append(f"fio used {used:.0f} % of a CPU, {at_most:.0f} % at its usual rate")
         against.append("the CPU was partly idle on average")
-    if busy >= _FULL_CPU_PERCENT and cpu_demand(view.device, view.summary) >= FULL_DEMAND_PERCENT:
+    if busy >= FULL_CPU_PERCENT and cpu_demand(view.device, view.summary) >= FULL_DEMAND_PERCENT:
         reasons.append(
             f"the CPUs of the host were {busy:.0f} % busy, and a job used one or waited for one"
             f" {cpu_demand(view.device, view.summary):.0f} % of the time"
@@ -241,28 +244,16 @@ def explain_level(
         explanation = judge(case)
         if explanation is not None:
             return at_upper_edge(explanation, rates)
-    return case.explanation(
-        Cause.UNKNOWN,
-        case.iops,
-        [],
-        [
-            "no declared limit is near",
-            f"{rates.depth} I/Os in flight and no run with another queue depth to compare"
-            if rates.depth > 1
-            else "latency does not explain it",
-        ],
-    )
+    depth = f"{rates.depth} I/Os in flight and no run with another queue depth to compare"
+    why = depth if rates.depth > 1 else "latency does not explain it"
+    return case.explanation(Cause.UNKNOWN, case.iops, [], ["no declared limit is near", why])
 
 
 def _own_rate(case: _Case) -> Explanation | None:
     if not any(workload.is_paced for workload in case.view.workloads):
         return None
-    return case.explanation(
-        Cause.UNKNOWN,
-        case.iops,
-        [],
-        ["the job limits its own rate (rate, rate_iops, thinktime or latency_target)"],
-    )
+    own = "the job limits its own rate (rate, rate_iops, thinktime or latency_target)"
+    return case.explanation(Cause.UNKNOWN, case.iops, [], [own])
 
 
 def _reduced_data(case: _Case) -> Explanation | None:
@@ -272,14 +263,10 @@ def _reduced_data(case: _Case) -> Explanation | None:
 
 def _declared_limit(case: _Case) -> Explanation | None:
     limits = case.view.run.limits
+    bandwidths = limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s
     sides = (
         (Cause.IOPS_LIMIT, case.iops, (limits.iops, limits.burst_iops), format_count),
-        (
-            Cause.BANDWIDTH_LIMIT,
-            case.bandwidth,
-            (limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s),
-            format_rate,
-        ),
+        (Cause.BANDWIDTH_LIMIT, case.bandwidth, bandwidths, format_rate),
     )
     edge = case.rates.last.ceiling / case.iops
     near = [
@@ -316,12 +303,8 @@ def _queue_reasons(case: _Case) -> list[str]:
         rates.lat_mean_s >= _MIN_QUEUED_RATIO * rates.lat_min_s and not _waits_unevenly(rates)
     )
     if rates.depth > 1 and waits:
-        return [
-            (
-                f"I/Os wait: mean latency {format_latency(rates.lat_mean_s)}, minimum "
-                f"{format_latency(rates.lat_min_s)}"
-            )
-        ]
+        mean, least = map(format_latency, (rates.lat_mean_s, rates.lat_min_s))
+        return [f"I/Os wait: mean latency {mean}, minimum {least}"]
     return []
 
 
@@ -371,7 +354,7 @@ def _limit_by_queue(case: _Case) -> Explanation | None:
         return None
     reasons = [f"flat within {100 * spread:.1f} %", *waiting]
     if not is_uniform:
-        reasons.append(_littles_law(rates))
+        reasons += _littles_law(case)
     elif is_far:
         reasons.append(f"70 % of I/Os took at least {format_latency(rates.lat_p30_s)}")
     else:
@@ -391,11 +374,14 @@ def _is_constant(case: _Case) -> bool:
     return last.spread <= _MAX_CONSTANT_SPREAD and is_long and kind not in FLASH | LOCAL
 
 
-def _littles_law(rates: Rates) -> str:
-    return (
-        f"{rates.depth} in flight at {format_latency(rates.lat_mean_s)} each give"
-        f" {format_count(rates.depth / rates.lat_mean_s)} IOPS"
-    )
+def _littles_law(case: _Case) -> list[str]:
+    """Return the rate that latency gives, where it is that of the end of the run."""
+    rates = case.rates
+    expected = rates.depth / rates.lat_mean_s if rates.lat_mean_s > 0 else math.nan
+    if not abs(case.iops / expected - 1) <= _MAX_LAW_DISTANCE:
+        return []
+    each = format_latency(rates.lat_mean_s)
+    return [f"{rates.depth} in flight at {each} each give {format_count(expected)} IOPS"]
 
 
 def _inferred_limit(
@@ -413,15 +399,11 @@ def _inferred_limit(
 
 def _latency_bound(case: _Case) -> Explanation | None:
     """Explain a level by Little's law: I/Os in flight / latency, without queueing."""
-    rates = case.rates
-    if rates.at_device or not rates.lat_mean_s > 0:
-        return None
-    expected = rates.depth / rates.lat_mean_s
+    rates, reasons = case.rates, _littles_law(case)
     far_s = _MIN_QUEUED_RATIO_UNEVEN * rates.lat_min_s
     queued = _queue_reasons(case) or (rates.lat_mean_s >= far_s and rates.lat_low_s >= far_s / 2)
-    if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and queued):
+    if rates.at_device or not reasons or (rates.depth > 1 and queued):
         return None
-    reasons = [_littles_law(rates)]
     against = []
     if rates.depth > 1:
         against.append("a limit cannot be excluded without a second queue depth")
@@ -456,9 +438,8 @@ def explain(
     further = [event for event in events if event.cause not in _BINDING]
     ran_out = any(event.cause is Cause.CREDITS for event in binding)
     is_declared = level.cause is Cause.IOPS_LIMIT and level.is_certain
-    if ran_out and level.cause in _BY_CREDITS:
-        return (*binding, *further)
-    if binding and level.cause in _BY_EVENTS and not is_declared:
+    is_from_events = binding and level.cause in _BY_EVENTS and not is_declared
+    if (ran_out and level.cause in _BY_CREDITS) or is_from_events:
         return (*binding, *further)
     if further and level.cause is Cause.UNKNOWN and not binding:
         return (*further, level)

@@ -16,7 +16,7 @@ from volbench.analyse.bottleneck.volume_context import (
     Earlier,
     device_kind,
 )
-from volbench.analyse.frames.disturbed import disturbed
+from volbench.analyse.frames.disturbed import LOST_CPU, disturbed
 from volbench.analyse.frames.resample import median
 from volbench.analyse.frames.run_view import RunView, host_rows_in_run
 from volbench.analyse.time.change_points import Change, inflation_of
@@ -69,6 +69,7 @@ _MIN_STEP_INTERVALS = 4
 # A rise that ends by then may be the ramp-up of a drive, whose power states and queues take
 # seconds. Noticed by: test_rate_changes.py::test_a_short_climb_of_a_volume_may_be_a_ramp_up
 _MAX_RAMP_S = 15.0
+_DIPS_OF_DRIVES = WORDS[Cause.HOST_NOISE], "background work of the drive"
 
 
 def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Explanation, ...]:
@@ -207,7 +208,7 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
         speaks_against=tuple(against),
         evidence={"before_iops": change.before, "after_iops": change.after},
         is_certain=False,
-        candidates=() if is_shared or is_noise else ("other load on this host",),
+        candidates=() if is_shared or is_noise else _DIPS_OF_DRIVES,
     )
 
 
@@ -228,10 +229,11 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
     cause, reasons, against = _why_it_rose(view, earlier, early_s or to_90_s)
     is_step = cause is Cause.WARMING and _rose_at_once(rates)
     # Of published results nothing is known of the host and of what was done before: five of six
-    # such rises were not those of blocks that warmed up. A host that is busy all the time may rest.
-    is_busy = disturbed(view).at(rates.t_s).mean() >= _MIN_DISTURBED
-    is_unknown = view.run.imported is not None or is_busy
+    # such rises were not those of blocks that warmed up.
+    has_rested = _has_rested(view, rates, to_90_s)
+    is_unknown = view.run.imported is not None or has_rested
     is_open = is_step or (cause is Cause.WARMING and is_unknown)
+    other = Cause.HOST_NOISE if has_rested else Cause.NEIGHBOUR
     return Explanation(
         cause=Cause.UNKNOWN if is_open else cause,
         direction=rates.direction,
@@ -249,8 +251,21 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
         ),
         evidence={"cold_iops": cold, "plateau_iops": plateau, "to_90_s": to_90_s},
         is_certain=False,
-        candidates=(WORDS[Cause.WARMING], WORDS[Cause.NEIGHBOUR]) if is_open else (),
+        candidates=(WORDS[Cause.WARMING], WORDS[other]) if is_open else (),
     )
+
+
+def _has_rested(view: RunView, rates: Rates, to_90_s: float) -> bool:
+    """Return whether a host disturbed most of a run, and less of it after a climb than in it."""
+    noise = disturbed(view)
+    if noise.at(rates.t_s).mean() < _MIN_DISTURBED:
+        return False
+    if any(flags.mean() >= _MIN_DISTURBED for by, flags in noise.by.items() if by not in LOST_CPU):
+        return True
+    rows = host_rows_in_run(view)
+    lost = rows["steal_percent"].fillna(0) + rows["tool_wait_percent"].fillna(0)
+    is_early = rows["t_s"] <= to_90_s
+    return bool(lost[is_early].mean() > lost[~is_early].mean())
 
 
 def _rose_at_once(rates: Rates) -> bool:

@@ -15,7 +15,7 @@ from volbench.analyse.bottleneck.volume_context import (
     holds_data,
 )
 from volbench.analyse.findings.host_rules import MIN_SAMPLES
-from volbench.analyse.findings.rule import Evidence, Observation, explained, observed, rule
+from volbench.analyse.findings.rule import Evidence, Observation, observed, rule
 from volbench.analyse.frames.run_view import (
     RunView,
     bytes_until_end,
@@ -28,7 +28,7 @@ from volbench.analyse.frames.run_view import (
     within_run,
 )
 from volbench.analyse.frames.workload_spec import WorkloadSpec
-from volbench.model.results.finding import Cause, Severity
+from volbench.model.results.finding import WORDS, Cause, Severity
 from volbench.units import (
     format_capacity,
     format_count,
@@ -74,7 +74,8 @@ _NO_DISK = frozenset({"null", "cpuio"})
         "more than 1.5 times as long as second reads in the median, or 3 times in p99 "
         "(Wilcoxon, p < 0.01). Also a rate that starts at least 30 % below its plateau and "
         "takes three intervals or more to reach it, on a volume that is not a local drive and"
-        " that earlier runs had not written; not of imported runs."
+        " that earlier runs had not written; undecided after one step or on a host busier"
+        " before; not of imported runs."
     ),
     why=(
         "A fresh volume allocates blocks at the first write, and a volume from a snapshot"
@@ -101,16 +102,17 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
                 "second_median_s": probe.second_median_s,
             },
         )
-    for cause in explained(view, context, Cause.WARMING):
-        plateau = cause.evidence.get("plateau_iops", 0.0)
-        below = (
-            f", {format_percent(1 - cause.level / plateau)} below its plateau," if plateau else ""
-        )
-        yield observed(
-            cause,
-            f"The rate started at {format_count(cause.level)} IOPS{below} and rose for"
-            f" {format_duration(cause.to_s)}",
-        )
+    for cause in context.explanations(view):
+        is_open = WORDS[Cause.WARMING] in cause.candidates and view.run.imported is None
+        if is_open or cause.cause is Cause.WARMING:
+            below = format_percent(1 - cause.level / cause.evidence["plateau_iops"])
+            yield observed(
+                cause,
+                f"The rate started at {format_count(cause.level)} IOPS, {below} below its plateau,"
+                f" and rose for {format_duration(cause.to_s)}"
+                + is_open
+                * f"; undecided whether from {' or '.join(cause.candidates)}",
+            )
 
 
 @rule(

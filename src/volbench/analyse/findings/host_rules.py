@@ -9,19 +9,21 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from volbench.analyse.bottleneck.bottleneck import FULL_CPU_PERCENT
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.sustained_level import LIMITS
 from volbench.analyse.findings.rule import Observation, explained, observed, rule, several
 from volbench.analyse.frames.disturbed import (
     FULL_DEMAND_PERCENT,
+    MIN_AROUND,
     MIN_WAIT_PERCENT,
-    Flags,
     cpu_demand,
     disturbed,
+    usual_rates,
     waits_for_cpu,
 )
 from volbench.analyse.frames.kernel_counters import OTHERS
-from volbench.analyse.frames.resample import Floats, seconds
+from volbench.analyse.frames.resample import seconds
 from volbench.analyse.frames.run_view import (
     RunView,
     clock_bounds_s,
@@ -53,18 +55,12 @@ MIN_SAMPLES = 3
 # Seconds between two samples, and times the interval asked for, from which a host stood still.
 # Noticed by: test_host_noise.py::test_a_host_that_stood_still_is_named
 _MIN_STANDSTILL_S, _MIN_STANDSTILL = 5.0, 4
-# Undisturbed intervals whose mean is a rate.
-# Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
-_MIN_CLEAN = 5
 # I/O of others from which to warn: less is metadata.
 # Noticed by: test_machine.py::test_background_activity_of_a_device_is_tolerated
 _MIN_FOREIGN_BYTES_PER_S = 1e6
 # The same as a share of the run's own: filesystems add a journal.
 # Noticed by: test_machine.py::test_journal_writes_are_not_foreign_load
 _MIN_FOREIGN_SHARE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.DIRECTORY: 0.25}
-# Percent of a CPU from which it is saturated, as for the bottleneck.
-# Noticed by: test_threshold_edges.py::test_a_core_is_full_from_95_percent
-_FULL_CPU_PERCENT = 95.0
 # Share of throttled periods from which to warn: one of 100 ms in 10 s.
 # Noticed by: test_machine.py::test_a_cpu_limit_that_throttled_fio_is_reported
 _MIN_THROTTLED_PERCENT = 1.0
@@ -133,8 +129,8 @@ def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
         " rate; 25 % for files, because filesystems write a journal. I/O of other clients in the"
         " same step is expected. With a declared machine type also I/O of the machine's other"
         " disks, except backing devices of the volume and local disks of the machine: at least 5 %"
-        " of the machine's limit, which it reaches to 95 % together with the run's own. The"
-        " thresholds are volbench's own. And other campaigns on the disk."
+        " of the machine's limit, which it reaches to 95 % together with the run's own."
+        " And other campaigns on the disk."
     ),
     why=(
         "The run got only part of the device's performance, or of the limits that the disks of a"
@@ -251,11 +247,11 @@ def _load_on_other_disks(view: RunView) -> Iterator[Observation]:
     looks_at=(
         "Samples of the host: steal of at least 5 %; run-queue delay of fio's jobs of at "
         "least 5 % (CPU pressure of 25 % if it is unknown); other I/O on the device, above a "
-        "quarter of the run's own. Disturbed intervals are excluded from verdicts as long as "
-        "at least 30 % are undisturbed, and are grey in charts. A warning if the mean rate is more"
-        " than 5 % below that with the undisturbed rates around them, or if fewer than five are"
-        " undisturbed and no limit keeps the rate flat. Samples that are 5 s late: the host was"
-        " frozen or suspended. The thresholds are volbench's own."
+        "quarter of the run's own. Disturbed intervals, grey in charts, are excluded from "
+        "verdicts as long as at least 30 % are undisturbed and those around them at least 2 % "
+        "faster. A warning if the mean rate is more than 5 % below that with the undisturbed "
+        "rates around them, or if fewer than five are undisturbed and no limit keeps the rate "
+        "flat. Samples that are 5 s late: the host was frozen or suspended."
     ),
     why="The host slowed this run, not the volume. Results will vary between runs.",
     advice="Measure again on an idle host, or report the rate with its uncertainty.",
@@ -270,8 +266,8 @@ def host_noise(view: RunView, context: Context) -> Iterator[Observation]:
         if len(t_s) < MIN_SAMPLES or flags.mean() < _MIN_DISTURBED:
             continue
         by = [name for name, mask in noise.by.items() if np.isin(t_s, noise.t_s[mask]).any()]
-        has_clean = (~flags).sum() >= _MIN_CLEAN and every > 0
-        clean = _rate_without(t_s, iops, flags) if has_clean else math.nan
+        has_clean = (~flags).sum() >= MIN_AROUND and every > 0
+        clean = float(usual_rates(t_s, iops, flags).mean()) if has_clean else math.nan
         off = max(clean / every - 1, 0.0) if has_clean else math.nan
         is_limited = any(
             each.cause in LIMITS and each.direction == direction
@@ -301,20 +297,6 @@ def host_noise(view: RunView, context: Context) -> Iterator[Observation]:
         )
 
 
-def _rate_without(t_s: Floats, iops: Floats, flags: Flags) -> float:
-    """Return the mean rate, with that of the undisturbed intervals around each disturbed one.
-
-    Before and after all of these, it is no more than their trend: a climb is not noise.
-    """
-    clean_s, clean = t_s[~flags], pd.Series(iops[~flags])
-    around = clean.rolling(_MIN_CLEAN, center=True, min_periods=1).median()
-    usual = np.interp(t_s, clean_s, around)
-    trend = np.polyval(np.polyfit(clean_s, clean, 1), t_s)
-    is_outside = (t_s < clean_s[0]) | (t_s > clean_s[-1])
-    usual = np.where(is_outside, np.minimum(usual, trend), usual)
-    return float(np.where(flags, usual, iops).mean())
-
-
 def _standstills(view: RunView) -> Iterator[Observation]:
     """Yield each time in which nothing on the host ran, its sampler neither."""
     rows = host_rows(view)
@@ -339,8 +321,7 @@ def _standstills(view: RunView) -> Iterator[Observation]:
         "fio's CPU time per job, from 95 % of a core on, unless it polls by design (`hipri`, "
         "`sqthread_poll`, SPDK), a note where a result does not tell; below that, CPU time that"
         " reaches 95 % together with the steal. A host whose CPUs are at least 95 % busy is a note."
-        " Logs take at least 40 ns an I/O, said from 1 % of a core on. The thresholds are"
-        " volbench's own."
+        " Logs take at least 40 ns an I/O, said from 1 % of a core on."
     ),
     why="The result is how fast the CPU submits I/O, not how fast the volume completes it.",
     advice=(
@@ -364,8 +345,9 @@ def _saturated_cpus(view: RunView, context: Context) -> Iterator[Observation]:
     for cause in limited:
         is_sure = cause.is_certain
         claim = "The CPU limited the run" if is_sure else "The rate is consistent with a CPU limit"
-        seen = observed(cause, f"{claim} at {format_count(cause.level)} IOPS")
-        yield replace(seen, message=f"{seen.message}{logs}")
+        mean = total(view, "iops", direction=cause.direction)  # its last level may be write-back
+        seen = observed(cause, f"{claim} at {format_count(mean)} IOPS on average")
+        yield replace(seen, message=f"{seen.message}{logs}", advice=_MORE_CPUS)
     rows, waits = host_rows_in_run(view), waits_for_cpu(view.device, view.summary)
     if limited or len(rows) < MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
         return
@@ -373,10 +355,7 @@ def _saturated_cpus(view: RunView, context: Context) -> Iterator[Observation]:
     share = f"{min(waits, 100):.3g} %"
     waited = "" if math.isnan(waits) else f"; each job waited for a CPU {share} of the time"
     busy = float(rows["cpu_busy_percent"].mean())
-    if (
-        busy >= _FULL_CPU_PERCENT
-        and not cpu_demand(view.device, view.summary) < FULL_DEMAND_PERCENT
-    ):
+    if busy >= FULL_CPU_PERCENT and not cpu_demand(view.device, view.summary) < FULL_DEMAND_PERCENT:
         yield Observation(
             f"The CPUs of the host were {busy:.3g} % busy{waited}.",
             {"cpu_busy_percent": busy},
@@ -423,7 +402,7 @@ def _busy_cores(view: RunView) -> Iterator[Observation]:
     for result in results_of(view):
         user, system = result["cpu_usr"], result["cpu_sys"]
         is_long = result["runtime_s"] >= _MIN_RUNTIME_S
-        if not (is_long and user + system >= _FULL_CPU_PERCENT) or result.section in seen:
+        if not (is_long and user + system >= FULL_CPU_PERCENT) or result.section in seen:
             continue
         seen.add(result.section)
         yield Observation(
@@ -467,9 +446,7 @@ def clock_jumped(view: RunView, _: Context) -> Iterator[Observation]:
             {"jump_s": moved_s},
         )
         return
-    if (rows := host_rows(view)).empty:
-        return
-    rows = rows.reindex(columns=["t_s", "utc", "interval_s"]).dropna()
+    rows = host_rows(view).reindex(columns=["t_s", "utc", "interval_s"]).dropna()
     if len(rows) < 2:
         return
     day = pd.to_datetime(rows["utc"], utc=True, format="ISO8601")

@@ -199,8 +199,7 @@ def _host_words(view: RunView, direction: str, context: Context) -> str:
     """Return why the host, not the volume, moved the rate; empty if it did not."""
     t_s, _ = rate_per_s(view, "iops", direction=direction)
     share = float(disturbed(view).at(t_s).mean()) if len(t_s) else 0.0
-    kept, _ = clean_rate_per_s(view, "iops", direction=direction)
-    if share and len(kept) == len(t_s):  # too few are undisturbed for a verdict without the others
+    if share and disturbed(view).leaves_few(t_s):
         return f"The host disturbed {format_percent(share)} of the intervals: see host-noise."
     causes = (each.cause for each in context.explanations(view) if each.direction == direction)
     return "The CPU limited the run, not the volume." if next(causes, None) is Cause.CPU else ""

@@ -111,7 +111,7 @@ def observed(
         f"{message}{reasons(explanation)}",
         explanation.evidence if evidence is None else evidence,
         explanation.direction,
-        (explanation.from_s, explanation.to_s),
+        (max(explanation.from_s, 0.0), explanation.to_s),
         severity,
     )
 

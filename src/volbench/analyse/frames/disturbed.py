@@ -22,6 +22,7 @@ Flags = npt.NDArray[np.bool_]
 
 STEAL, CPU, PRESSURE = "steal", "waits for a CPU", "CPU pressure"
 SWAPPING, OTHER = "swapping", "other I/O on the device"
+LOST_CPU = frozenset({STEAL, CPU})  # Of which the time lost is known
 
 # Steal of an interval from which the host disturbed it: below, rates move less than their noise.
 # Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
@@ -54,6 +55,12 @@ _MIN_CLEAN = 8
 # The same as a share of all: fewer may not be typical.
 # Noticed by: test_host_noise.py::test_a_third_of_quiet_seconds_is_enough
 _MIN_CLEAN_SHARE = 0.3
+# Rate around disturbed intervals over theirs from which the host slowed them.
+# Noticed by: test_host_noise.py::test_disturbed_seconds_at_the_rate_around_them_count
+_MIN_SLOWED = 1.02
+# Undisturbed intervals whose mean is a rate.
+# Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
+MIN_AROUND = 5
 
 
 @dataclass(frozen=True)
@@ -77,11 +84,10 @@ class Disturbance:
         found: Flags = np.isin(t_s, ends_s) if len(ends_s) else np.zeros(len(t_s), dtype=bool)
         return found
 
-    def clean(self, t_s: Floats) -> Flags:
-        """Return the intervals to judge by: the undisturbed ones, or all where these are few."""
-        kept = ~self.at(t_s)
-        enough = kept.sum() >= max(_MIN_CLEAN, _MIN_CLEAN_SHARE * len(kept))
-        return kept if enough else np.ones(len(t_s), dtype=bool)
+    def leaves_few(self, t_s: Floats) -> bool:
+        """Return whether too few intervals are undisturbed to judge by these."""
+        flags = self.at(t_s)
+        return bool((~flags).sum() < max(_MIN_CLEAN, _MIN_CLEAN_SHARE * len(flags)))
 
 
 @once
@@ -97,14 +103,30 @@ def clean_rate_per_s(
     """Return time and a rate as `rate_per_s` does, without the intervals that the host disturbed.
 
     Intervals in which nothing completed stay: a host that is busy slows a run, it does not stop it.
-    All stay where fewer than 8, or less than 30 %, are undisturbed, and where most of the disturbed
-    ones are faster than every other: a host cannot make a volume faster.
+    All stay where fewer than 8, or less than 30 %, are undisturbed, and where the disturbed ones
+    are as fast as those around them: the host did not slow them.
     """
     t_s, rate = rate_per_s(view, column, direction=direction)
-    kept = disturbed(view).clean(t_s) | ~(rate > 0)
-    if kept.any() and not kept.all() and np.median(rate[~kept]) > rate[kept].max():
+    kept = ~disturbed(view).at(t_s) | ~(rate > 0)
+    if disturbed(view).leaves_few(t_s) or kept.all():
         return t_s, rate
-    return t_s[kept], rate[kept]
+    is_slow = usual_rates(t_s, rate, ~kept)[~kept].mean() >= _MIN_SLOWED * rate[~kept].mean()
+    return (t_s[kept], rate[kept]) if is_slow else (t_s, rate)
+
+
+def usual_rates(t_s: Floats, rate: Floats, flags: Flags) -> Floats:
+    """Return a rate, with that of the undisturbed intervals around each disturbed one.
+
+    Before and after all of these, it is no more than their trend: a climb is not noise.
+    """
+    clean_s, clean = t_s[~flags], pd.Series(rate[~flags])
+    around = clean.rolling(MIN_AROUND, center=True, min_periods=1).median()
+    usual = np.interp(t_s, clean_s, around)
+    trend = np.polyval(np.polyfit(clean_s, clean, 1), t_s)
+    is_outside = (t_s < clean_s[0]) | (t_s > clean_s[-1])
+    usual = np.where(is_outside, np.minimum(usual, trend), usual)
+    found: Floats = np.where(flags, usual, rate)
+    return found
 
 
 def waits_for_cpu(device: pd.DataFrame, summary: pd.DataFrame) -> float:

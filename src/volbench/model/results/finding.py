@@ -93,7 +93,7 @@ class Explanation:
     def words(self) -> str:
         """The cause, with as much confidence as there is."""
         if self.candidates and self.cause is not Cause.SLOWER:
-            return f"{WORDS[self.cause]} (most likely: {' or '.join(self.candidates)})"
+            return f"most likely: {' or '.join(self.candidates)}"
         moved_bytes = self.evidence.get("moved_bytes")
         if self.cause is Cause.SLOWER and moved_bytes is not None:
             after = f"{format_capacity(moved_bytes)}, {format_duration(self.from_s)}"
