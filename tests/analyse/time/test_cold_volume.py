@@ -108,7 +108,7 @@ def test_zeros_are_reported(share: float | None, words: str, *, never_written: b
     assert found.never_written is never_written
     assert describe(found).endswith(words)
     assert ("zeros" in describe(found)) == (share is not None)
-    assert describe(found).startswith("not cold")
+    assert describe(found).startswith("partly never written" if never_written else "not cold")
 
 
 def test_a_volume_of_zeros_is_undecided() -> None:

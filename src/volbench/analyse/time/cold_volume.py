@@ -88,6 +88,8 @@ def describe(probe: ColdProbe) -> str:
         verdict = "cold"
     elif (probe.zero_share or 0.0) >= MIN_UNDECIDED_SHARE:
         verdict = "undecided"
+    elif probe.never_written:
+        verdict = "partly never written"
     else:
         few = "too few blocks to decide, name a larger file or the device"
         verdict = "not cold" if probe.pairs >= MIN_COLD_PAIRS else few
