@@ -14,6 +14,7 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from volbench.analyse.bottleneck.lasting_falls import MAX_FLAT_SPREAD
 from volbench.analyse.bottleneck.sustained_level import MAX_SAME_DISTANCE
 from volbench.analyse.compare.delivered_rate import (
     Estimate,
@@ -438,7 +439,9 @@ class _Audit:
         found_rules = [each for run in measures for each in self._findings.get(run.run, ())]
         rules = [rule for rule in found_rules if rule not in harmless]
         disturbed = float(np.mean([measure.disturbed for measure in measures]))
-        cpu_percent = float(np.mean([self._cpu_percent[measure.run] for measure in measures]))
+        used, busy = np.mean([self._cpu_percent[measure.run] for measure in measures], axis=0)
+        rates = np.concatenate([measure.rates for measure in measures])
+        is_moving = bool(rates.std() > MAX_FLAT_SPREAD * rates.mean())
         is_unsure = math.isnan(gain) and not _LIMITS & set(causes)
         reasons = (
             (rules, _finding_words(*rules[:1])),
@@ -448,8 +451,12 @@ class _Audit:
             ),
             (is_short and Cause.CPU in causes, "the CPU of the host was the limit"),
             (
-                is_short and cpu_percent >= FULL_DEMAND_PERCENT,
-                f"the CPU may have been the limit: {min(cpu_percent, 100):.0f} % of it was needed",
+                is_short and used >= FULL_DEMAND_PERCENT,
+                f"fio needed {min(used, 100):.0f} % of a CPU, the limit perhaps: use a faster host",
+            ),
+            (  # The kernel's work for a volume, such as that of a loop device, is not fio's
+                is_short and busy >= FULL_DEMAND_PERCENT and is_moving,
+                f"the CPUs of the host were {busy:.0f} % busy: audit while it is idle",
             ),
             (
                 is_short and gain > MAX_SAME_DISTANCE,
@@ -467,17 +474,13 @@ def _place_columns(row: pd.Series) -> dict[str, str]:
     return {name: str(row[name]) for name in _VOLUME}
 
 
-def _cpu_percent(run: Run, device: pd.DataFrame, summary: pd.DataFrame) -> float:
-    """Return the share of a CPU that fio, or of all CPUs that the host needed; NaN if unknown.
-
-    The larger one: the kernel's work for a volume, such as that of a loop device, is not fio's.
-    """
+def _cpu_percent(run: Run, device: pd.DataFrame, summary: pd.DataFrame) -> tuple[float, float]:
+    """Return the share of a CPU that fio needed, and of all CPUs that were busy; NaN if unknown."""
     if any(workload.polls for workload in workloads_of(run)):
-        return math.nan  # busy by design
-    host = device.drop_duplicates("t_s")
-    busy = within_run(host, runtime=float(summary["runtime_s"].max()))["cpu_busy_percent"].mean()
-    used = (summary["cpu_usr"] + summary["cpu_sys"]).max()
-    return float(pd.Series([busy, used, cpu_demand(device, summary)]).max())
+        return math.nan, math.nan  # busy by design
+    inside = within_run(device, runtime=float(summary["runtime_s"].max()))
+    used = [*(summary["cpu_usr"] + summary["cpu_sys"]), cpu_demand(device, summary)]
+    return float(pd.Series(used).max()), float(inside["cpu_busy_percent"].mean())
 
 
 def _finding_words(rule: str = "") -> str:
@@ -512,7 +515,6 @@ def _rates_after_burst(
     """Return runs without the seconds before credits ran out; whether credits lasted to the end."""
     if math.isnan(promise.burst):
         return measures, False
-    lengths = [len(measure.rates) for measure in measures]
     values = np.concatenate([measure.rates for measure in measures])
     changes = find_changes(np.arange(1.0, len(values) + 1), values)
     ends = [change.t_s for change in changes if change.before > _MAX_ABOVE * promise.rate]
@@ -520,11 +522,11 @@ def _rates_after_burst(
     if float(np.median(last)) > _MAX_ABOVE * promise.rate:
         return measures, True
     kept_from, parts, begin = int(max(ends, default=0.0)), [], 0
-    for measure, length in zip(measures, lengths, strict=True):
+    for measure in measures:
         kept = measure.rates[max(0, kept_from - begin) :]
         if len(kept):
             parts.append(replace(measure, rates=kept))
-        begin += length
+        begin += len(measure.rates)
     return parts, False
 
 
@@ -587,13 +589,11 @@ def _more_words(more_s: float) -> str:
 
 
 def _burst_words(rate: float, promise: Promise) -> str:
-    above = rate - promise.rate
+    said = "burst credits: the sustained rate is seen once they are spent"
     if math.isnan(promise.credits):
-        return "burst credits: the sustained rate is seen once they are spent"
-    return (
-        "burst credits: the sustained rate is seen once they are spent, from full buckets after"
-        f" {format_duration(promise.credits / above)}"
-    )
+        return said
+    full_s = promise.credits / (rate - promise.rate)
+    return f"{said}, from full buckets after {format_duration(full_s)}"
 
 
 def _time_outcome(share: Estimate, promise: Promise, seconds: float) -> tuple[Outcome, float]:
