@@ -190,16 +190,19 @@ def fail_on_regression(comparison: Comparison) -> None:
         if every.is_regression
     ]
     if regressions:
+        source = click.get_current_context().get_parameter_source("confirm")  # None in run
+        is_first = source is click.core.ParameterSource.DEFAULT
+        again = "measure again to be sure (--confirm); " if is_first else ""
         raise RegressionError(
             f"regression beyond {tolerance} %: {'; '.join(regressions)}",
-            hint="measure again to be sure (--confirm); --tolerance says what is acceptable",
+            hint=f"{again}--tolerance of volbench compare says what is acceptable",
         )
     blind = [row for row in unsure if row.is_blind]
     if blind:
         raise UndecidedError(
             f"undecided: {len(blind)} of {counted_noun(len(comparison.rows), 'comparison')} could"
-            f" not have shown a regression beyond {tolerance} %: {_detectable_changes(blind)}",
-            hint="add repeats (--repeat), lengthen the runs, or raise --tolerance",
+            f" not have shown a regression well beyond {tolerance} %: {_detectable_changes(blind)}",
+            hint="add repeats (--repeat) or lengthen the runs; volbench compare has --tolerance",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,22 +65,15 @@ class Confirmation(Addition):
             added=Additions({}),
             allow_exec=self.allow_exec,
         )
-        return _judged_again(result, *asked, start=start, host_keys=self.host_keys)
+        return _judged_again(start, self.host_keys, result, *asked)
 
 
-def _judged_again(
-    result: Any,  # noqa: ANN401 - trends, or a comparison
-    *asked: Any,  # noqa: ANN401 - campaigns, question and condition, and how tables are printed
-    start: StartOptions,
-    host_keys: HostKeyPolicy,
-) -> Any:  # noqa: ANN401 - as above
+def _judged_again(start: StartOptions, keys: HostKeyPolicy, *asked: Any) -> Any:  # noqa: ANN401 - as asked
     from volbench.extensions.confirming.judgement import judged_again
     from volbench.extensions.confirming.repetition import repeat_campaign
 
-    def measure(folder: Path, jobs: set[str]) -> Path:
-        return repeat_campaign(folder, jobs, start=start, host_keys=host_keys, output=asked[3])
-
-    return judged_again(result, *asked[:3], measure=measure)
+    measure = partial(repeat_campaign, start=start, keys=keys, output=asked[4])
+    return judged_again(*asked[:4], measure=measure)
 
 
 @dataclass(frozen=True)
@@ -112,7 +106,7 @@ class Baseline(Addition):
         asked = [self.baseline, layout.root], Question(tolerance=TOLERANCE), "", table_output
         comparison = compared(*asked)
         again = replace(begun, dry_run=False, yes=True, added=Additions({}))
-        comparison = _judged_again(comparison, *asked, start=again, host_keys=host_keys)
+        comparison = _judged_again(again, host_keys, comparison, *asked)
         if table_output.format == "table":  # beside the results, which are one document
             table_output.write(comparison_table(comparison, is_brief=table_output.is_brief))
         fail_on_regression(comparison)

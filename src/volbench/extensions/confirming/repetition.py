@@ -32,12 +32,7 @@ REPEATS = 3
 
 
 def repeat_campaign(
-    folder: Path,
-    jobs: set[str],
-    *,
-    start: StartOptions,
-    host_keys: HostKeyPolicy,
-    output: TableOutput,
+    folder: Path, jobs: set[str], *, start: StartOptions, keys: HostKeyPolicy, output: TableOutput
 ) -> Path:
     """Measure jobs of a campaign again, unless that was done before; return the folder."""
     for number in count(1):
@@ -48,14 +43,10 @@ def repeat_campaign(
         if _has_all(into, jobs):
             return into
     request, hosts = _request(folder, jobs, into, start)
-    with connect(hosts, host_keys) as connected:
+    start = replace(start, output=into)
+    with connect(hosts, keys) as connected:
         carry_out(
-            connected,
-            request,
-            start=replace(start, output=into),
-            table_output=output,
-            host_keys=host_keys,
-            has_answer=True,
+            connected, request, start=start, table_output=output, host_keys=keys, has_answer=True
         )
     return into
 
