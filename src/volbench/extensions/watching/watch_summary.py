@@ -123,8 +123,7 @@ def _share_words(rows: pd.DataFrame, processes: pd.DataFrame, way: str) -> str:
     most = moved[moved > 0].nlargest(_PROCESSES)
     names = ", ".join(f"{name} {format_percent(size / disk)}" for name, size in most.items())
     whose = f": {names}" if moved.sum() >= _MIN_KNOWN * disk else "; who caused the rest is unknown"
-    of = "all disks' bytes" if len({*rows[rows[f"{way}_iops"] > 0]["run"]}) > 1 else "its bytes"
-    return f"{_VERBS[way]} {format_percent(moved.sum() / disk)} of {of}{whose}"
+    return f"{_VERBS[way]} {format_percent(moved.sum() / disk)} of all disks' bytes{whose}"
 
 
 def _cpu_words(rows: pd.DataFrame, is_disk_full: bool) -> str:  # noqa: FBT001 - of one caller
