@@ -20,7 +20,7 @@ from tests.analyse.findings.conftest import (
 )
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.findings import find
-from volbench.analyse.frames.disturbed import disturbed
+from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.profile.profile_settings import Limits
@@ -112,10 +112,11 @@ def test_disturbed_seconds_at_the_rate_around_them_count() -> None:
     """Cold blocks get warm in ten seconds, and a host that is busy from then on slows nothing."""
     rates = [160.0, 180, 220, 260, 330, 430, 550, 800, 1300, 1850, *[1950.0, 2000] * 5]
     run = a_run()
-    waits = [15.0 if t_s > 8 and t_s % 4 != 1 else 4.0 for t_s in range(-2, SECONDS + 3)]
+    waits = [15.0 if t_s > 8 and t_s % 4 != 2 else 4.0 for t_s in range(-2, SECONDS + 3)]
     rows = zip(device_samples(run), waits, strict=True)
-    samples = [{**row, "tool_wait_percent": wait} for row, wait in rows]
+    samples = [{**row, "steal_percent": wait} for row, wait in rows]
     view = a_view(run, series=series_rows(run, rates), device=samples)
+    assert len(clean_rate_per_s(view, "iops", direction="write")[0]) == len(rates)
     assert Cause.WARMING in {each.cause for each in Context((view,)).explanations(view)}
     assert len(found(view, rule="cold-blocks")) == 1
 
