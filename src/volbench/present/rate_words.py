@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from volbench.analyse.compare.rate_search import FoundRate, Level, searches_in
+import pandas as pd
+
+from volbench.analyse.compare.expected_bounds import too_few
+from volbench.analyse.compare.rate_search import FoundRate, Level, asked_of, searches_in
 from volbench.analyse.frames.design import ASKED, Design
 from volbench.model.frames.expectation import parse_expectation
 from volbench.present.factor_words import cell_words, listed, value_names
@@ -16,7 +19,15 @@ def rate_sentences(design: Design) -> Iterator[str]:
     """Yield a sentence for each search among the results of a design."""
     searches = searches_in(design.rows)
     for found, name in zip(searches, search_names(design, searches), strict=True):
-        yield f"{name}: {rate_words(found)}."
+        yield f"{name}: {rate_words(found, bound_shortage(design.rows, found))}."
+
+
+def bound_shortage(results: Sequence[Mapping[str, object]], found: FoundRate) -> str:
+    """Return why the I/Os at the ends of a search are too few for a bound; empty if enough."""
+    ends = [level.asked for level in (found.search.kept, found.search.missed) if level]
+    rows = [row for row in map(results.__getitem__, found.places) if asked_of(row) in ends]
+    columns = [parse_expectation(text).column for text in found.within]
+    return next(filter(None, (too_few(name, pd.DataFrame(rows)) for name in columns if rows)), "")
 
 
 def search_names(design: Design, searches: Sequence[FoundRate]) -> list[str]:
@@ -42,17 +53,16 @@ def search_names(design: Design, searches: Sequence[FoundRate]) -> list[str]:
     return names
 
 
-def rate_words(found: FoundRate) -> str:
+def rate_words(found: FoundRate, shortage: str = "") -> str:
     """Return the highest rate that kept the bounds, and what the rates above it did."""
     search, bounds = found.search, listed(found.within)
     kept, missed, free = search.kept, search.missed, search.free
-    above = [_level_words(found, level) for level in (missed, free) if level]
-    ends = [*dict.fromkeys(above)]
-    if search.is_contradictory:
+    ends = [*dict.fromkeys(_level_words(found, level) for level in (missed, free) if level)]
+    if search.is_contradictory or shortage:
         lead = f"undecided whether a rate keeps {bounds}"
         if kept is not None:
             lead = f"undecided: {_rate_words(kept)} kept {bounds} {_runs_words(kept)}"
-        return "; ".join([lead, *ends, "a longer --runtime may decide it"])
+        return "; ".join([lead, *ends, shortage or "a longer --runtime may decide it"])
     if kept is None:
         return "; ".join([f"no rate was found that keeps {bounds}", *ends])
     lead = f"{_rate_words(kept)} within {bounds}"
@@ -83,9 +93,5 @@ def _level_words(found: FoundRate, level: Level) -> str:
 
 
 def _values_words(found: FoundRate, level: Level) -> str:
-    return listed(
-        [
-            f"{parse_expectation(text).metric} {format_latency(level.value(place))}"
-            for place, text in enumerate(found.within)
-        ]
-    )
+    names = [parse_expectation(text).metric for text in found.within]
+    return listed([f"{name} {format_latency(level.value(at))}" for at, name in enumerate(names)])

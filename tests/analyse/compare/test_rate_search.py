@@ -15,6 +15,7 @@ from volbench.analyse.compare.rate_search import (
 from volbench.analyse.frames.run_options import WITHIN
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_settings import MAX_TRIALS
+from volbench.present.rate_words import bound_shortage, rate_words
 
 
 def volume_of(capacity: float, most: float, noise: float, seed: int) -> Callable[[float], Trial]:
@@ -97,3 +98,16 @@ def test_the_worst_client_decides_and_rates_are_added_up() -> None:
     whole = [{**own, **each, "repeat": 1} for each in rows]
     (found,) = searches_in([*whole, {**whole[0], "repeat": 2}])  # without the second client
     assert len(found.search.trials) == 1
+
+
+@pytest.mark.parametrize(
+    ("ios", "words"), [(112, "p99 needs 1,000 I/Os, a run has"), (1000, "no rate")]
+)
+def test_a_percentile_of_too_few_ios_decides_nothing(ios: int, words: str) -> None:
+    """The lowest rate missed the bound, with a p99 of a single I/O."""
+    own = {"campaign": "c", "profile": "p", "job": "r", "run": "a", WITHIN: ("p99 < 5ms",)}
+    result = {"direction": "read", "total_ios": ios, "lat_p99_s": 0.02, "iops": 28.0}
+    rows = [{**own, **result, "repeat": 1, "rate_iops": "28"}]
+    (found,) = searches_in(rows)
+    shortage = bound_shortage(rows, found)
+    assert words in rate_words(found, shortage)

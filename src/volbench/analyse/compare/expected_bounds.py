@@ -125,7 +125,7 @@ def _verdict(
             note = "no verdict: the runs are too short"
         if expectation.frame == "aggregate" and not column.startswith(("lat_", "clat_")):
             note = "the runs have no common interval: too short, or not at the same time"
-    elif few := _too_few(column, rows):
+    elif few := too_few(column, rows):
         note = few
     else:
         values = _worst_of_clients(expectation, rows[column], numbers)
@@ -144,7 +144,7 @@ def _verdict(
     )
 
 
-def _too_few(column: str, rows: pd.DataFrame) -> str:
+def too_few(column: str, rows: pd.DataFrame) -> str:
     """Return why the I/Os of a run are too few for a percentile; empty if they are not."""
     percentile = PERCENTILES.get(column.partition("lat_")[2].removesuffix("_s"), 0.0)
     needed = needed_samples(percentile) * (1 - 1e-9) if percentile >= 50 else 0.0
