@@ -9,7 +9,6 @@ from volbench.errors import did_you_mean, nearest, quoted
 
 # Command to the words for it that are not verbs
 _VERBS = {
-    "volbench check DIR --files": ("verify",),
     "volbench compare DIR DIR": ("diff",),
     "volbench hosts": ("doctor", "probe"),
     "volbench hosts --on TARGET --cold": ("cold",),
@@ -26,8 +25,6 @@ _VERBS = {
 # Option to the words for it, with the value where they stand for one
 _OPTIONS = {
     "--format csv": ("--csv",),
-    "--format json": ("--json",),
-    "volbench export DIR --format parquet": ("--parquet",),
     "volbench export DIR --format xlsx -o FILE": ("--excel", "--xlsx"),
     "--inventory": ("--hosts", "-i"),
     "--iodepth": ("--depth", "--qd", "--queue-depth"),
