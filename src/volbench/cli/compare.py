@@ -176,13 +176,11 @@ def fail_on_regression(comparison: Comparison) -> None:
     from volbench.analyse.compare.comparison_result import Regression, size_words, together
 
     tolerance = percent(max([row.tolerance or 0 for row in comparison.rows], default=0))
+    beyond = f"a regression beyond {tolerance} %"
     unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
     for row in unsure:
         why = row.words if row.shortage else f"it may be worse by {size_words(_worst_change(row))}"
-        click.echo(
-            f"not ruled out: a regression beyond {tolerance} % of {_comparison_label(row)}: {why}",
-            err=True,
-        )
+        click.echo(f"not ruled out: {beyond} of {_comparison_label(row)}: {why}", err=True)
     significant = [row for row in comparison.rows if row.regression is Regression.SHOWN]
     regressions = [f"{_comparison_label(row)}: {row.words}" for row in significant] or [
         every.sentence
@@ -192,10 +190,9 @@ def fail_on_regression(comparison: Comparison) -> None:
     if regressions:
         source = click.get_current_context().get_parameter_source("confirm")  # None in run
         is_first = source is click.core.ParameterSource.DEFAULT
-        again = "measure again to be sure (--confirm); " if is_first else ""
         raise RegressionError(
             f"regression beyond {tolerance} %: {'; '.join(regressions)}",
-            hint=f"{again}--tolerance of volbench compare says what is acceptable",
+            hint="measure again to be sure (--confirm); " * is_first + "compare has --tolerance",
         )
     blind = [row for row in unsure if row.is_blind]
     if blind:

@@ -548,6 +548,7 @@ def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) ->
         for key, result in of_value.items():
             at.setdefault(key, []).append((value, result))
     short = value_names(compared.column, compared.values)
+    alike = (compared.column, *design.nested_places(compared.column))
     patterns: set[str] = set()
     for there in sorted(at.values(), key=lambda there: -len(there)):
         kind = pattern(there[0][1].row)
@@ -556,7 +557,7 @@ def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) ->
         patterns.add(kind)
         (first, fastest), *_, (last, slowest) = sorted(there, key=lambda pair: -pair[1].rate)
         middle = format_count(median(result.rate for _, result in there))
-        where = cell_words(design, fastest.cell, without=(compared.column,))
+        where = cell_words(design, fastest.cell, without=alike)
         total = len(compared.known)
         share = f"all {total}" if len(there) == total else f"{len(there)} of {total}"
         yield (
@@ -580,7 +581,8 @@ def _over_time(design: Design, compared: Factor, results: Sequence[CellResult]) 
     if not gains:
         return
     _, lowest = min(gains, key=lambda pair: pair[0].ratio)
-    where = cell_words(design, lowest.cell, without=(compared.column,))
+    alike = (compared.column, *design.nested_places(compared.column))
+    where = cell_words(design, lowest.cell, without=alike)
     yield (
         f"{shown_value(compared.column, last)}, the last of them, is"
         f" {_times([gain for gain, _ in gains])} as fast as the median of the"

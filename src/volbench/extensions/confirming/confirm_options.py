@@ -51,9 +51,10 @@ class Confirmation(Addition):
             asked: as for `Addition`.
         """
         if not self.confirm:
-            given = given_option("yes", "allow_destroy", "wipe_signatures", "allow_shared_folder")
-            if given:
-                message = f"{given} is for measuring again"
+            if bad := given_option(
+                "yes", "allow_destroy", "wipe_signatures", "allow_shared_folder"
+            ):
+                message = f"{bad} is for measuring again"
                 raise InputError(message, hint="add --confirm, or leave it out")
             return result
         start = StartOptions(
@@ -104,9 +105,8 @@ class Baseline(Addition):
 
         begun, host_keys, table_output = start
         asked = [self.baseline, layout.root], Question(tolerance=TOLERANCE), "", table_output
-        comparison = compared(*asked)
         again = replace(begun, dry_run=False, yes=True, added=Additions({}))
-        comparison = _judged_again(again, host_keys, comparison, *asked)
+        comparison = _judged_again(again, host_keys, compared(*asked), *asked)
         if table_output.format == "table":  # beside the results, which are one document
             table_output.write(comparison_table(comparison, is_brief=table_output.is_brief))
         fail_on_regression(comparison)

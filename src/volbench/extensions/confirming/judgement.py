@@ -117,15 +117,10 @@ def judged_again(result: Any, *asked: Any, measure: Callable[[Path, set[str]], P
     for row in rows:
         jobs, is_rate = set(subject.jobs_of(row)), row.measure.more_is_better
         first, again = (_possible_loss(path, jobs, is_rate=is_rate) for path in (campaign, folder))
-        possible: Any = {"possible": first, "possible_again": again, "is_rate": is_rate}
-        found.append(Alarm(*subject.losses(row, repeated), *hosts, **possible))
+        found.append(Alarm(*(*subject.losses(row, repeated), *hosts, first, again, is_rate)))
         click.echo(printable(found[-1].words), err=True)
-    pairs = zip(rows, found, strict=True)
-    refuted = {
-        id(row): alarm.outcome.value
-        for row, alarm in pairs
-        if alarm.outcome is not Outcome.CONFIRMED
-    }
+    outcomes = {id(row): alarm.outcome for row, alarm in zip(rows, found, strict=True)}
+    refuted = {row: said.value for row, said in outcomes.items() if said is not Outcome.CONFIRMED}
     remarks = (*result.remarks, *(alarm.words for alarm in found))
     return replace(result, rows=subject.without(refuted), remarks=remarks)
 
