@@ -28,7 +28,9 @@ def resume_in_background(layout: Layout, request: ResumeRequest) -> None:
     """Start a controller for a stored campaign in a new session; it reads the request on stdin."""
     log = open_log(layout)
     stdin, request_pipe = os.pipe()
-    argv = [sys.executable, "-m", "volbench", "resume", str(layout.root.resolve()), "--from-stdin"]
+    # Without -P, a module in the current folder, which may be another user's, would be run instead.
+    argv = [sys.executable, "-P", "-m", "volbench", "resume", str(layout.root.resolve())]
+    argv += ["--from-stdin"]
     actions = [(os.POSIX_SPAWN_DUP2, stdin, 0)]
     actions += [(os.POSIX_SPAWN_DUP2, log, number) for number in (1, 2)]
     try:

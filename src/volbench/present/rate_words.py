@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-import pandas as pd
-
-from volbench.analyse.compare.expected_bounds import too_few
 from volbench.analyse.compare.rate_search import FoundRate, Level, asked_of, searches_in
 from volbench.analyse.frames.design import ASKED, Design
 from volbench.model.frames.expectation import parse_expectation
@@ -24,6 +21,10 @@ def rate_sentences(design: Design) -> Iterator[str]:
 
 def bound_shortage(results: Sequence[Mapping[str, object]], found: FoundRate) -> str:
     """Return why the I/Os at the ends of a search are too few for a bound; empty if enough."""
+    import pandas as pd  # noqa: PLC0415 - slow to import, and few results are of searches
+
+    from volbench.analyse.compare.expected_bounds import too_few  # noqa: PLC0415 - the same
+
     ends = [level.asked for level in (found.search.kept, found.search.missed) if level]
     rows = [row for row in map(results.__getitem__, found.places) if asked_of(row) in ends]
     columns = [parse_expectation(text).column for text in found.within]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from volbench.extensions.catalogue.machine_types import MachineType
-from volbench.extensions.catalogue.pareto import headline
 from volbench.extensions.catalogue.price_list import HOURS_PER_MONTH, Metered, Price, Prices
 from volbench.extensions.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.model.profile.profile_settings import Limits
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
-from volbench.units import format_capacity, format_count, format_duration, format_rate
+from volbench.units import format_capacity, format_count, format_duration, format_rate, percent
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.repeat_statistics import Interval
@@ -326,6 +326,32 @@ def price_lists_table(lists: Mapping[str, Prices]) -> Table[dict[str, object]]:
             for name, prices in lists.items()
         ],
     )
+
+
+def headline(offers: Sequence[Offer]) -> str:
+    """Return which configurations have the least cost of an I/O, by how much, and how surely."""
+    from volbench.analyse.compare.comparison_result import Verdict  # noqa: PLC0415 - brings pandas
+
+    costs = [offer for offer in offers if offer.rank is not None]
+    ranked = [[*each] for _, each in groupby(costs, key=lambda offer: offer.workload)]
+    leads: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for first, second in (each[:2] for each in ranked if len(each) > 1):
+        few = math.isnan(first.iops.low + second.iops.low)
+        why = "too few repeats to compare" if few else Verdict.NOT_SHOWN
+        doubts = [f"but {why}"] if few or second.rank == 1 else []
+        doubts += ["at rates beyond the declared IOPS"] if first.beyond else []
+        share = 1 - first.cost_per_1000_iops.estimate / second.cost_per_1000_iops.estimate
+        lead = leads.setdefault((first.name, ", ".join(["", *doubts])), [])
+        lead.append((share, first.workload))
+    total = sum(map(len, leads.values()))
+    clauses = [
+        f"{name} {f'in {len(won)} of {total} workloads' if won[1:] else f'for {won[0][1]}'}"
+        f" ({' to '.join(dict.fromkeys(percent(share) for share, _ in (min(won), max(won))))} %"
+        f" less than the next{doubts})"
+        for (name, doubts), won in leads.items()
+    ]
+    alone = "no two configurations have one in the same workload"
+    return f"Least cost of an I/O: {'; '.join(clauses) or alone}."
 
 
 def market_table(market: Market) -> Table[Offer]:

@@ -9,14 +9,13 @@ from itertools import groupby
 
 import pandas as pd
 
-from volbench.analyse.compare.comparison_result import Verdict
 from volbench.errors import InputError
+from volbench.extensions.catalogue.catalogue_tables import headline
 from volbench.extensions.catalogue.price_performance import Market, Offer
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.labels import palette
-from volbench.units import percent
 
 _PANEL_IN = 2.7
 _ROOM = 1.12  # The axes end this far beyond the last point, for its name
@@ -55,30 +54,6 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
         answer=headline(known)
         + _unranked([offer for offer in market.offers if offer not in known]),
     )
-
-
-def headline(offers: Sequence[Offer]) -> str:
-    """Return which configurations have the least cost of an I/O, by how much, and how surely."""
-    costs = [offer for offer in offers if offer.rank is not None]
-    ranked = [[*each] for _, each in groupby(costs, key=lambda offer: offer.workload)]
-    leads: dict[tuple[str, str], list[tuple[float, str]]] = {}
-    for first, second in (each[:2] for each in ranked if len(each) > 1):
-        few = math.isnan(first.iops.low + second.iops.low)
-        why = "too few repeats to compare" if few else Verdict.NOT_SHOWN
-        doubts = [f"but {why}"] if few or second.rank == 1 else []
-        doubts += ["at rates beyond the declared IOPS"] if first.beyond else []
-        share = 1 - first.cost_per_1000_iops.estimate / second.cost_per_1000_iops.estimate
-        lead = leads.setdefault((first.name, ", ".join(["", *doubts])), [])
-        lead.append((share, first.workload))
-    total = sum(map(len, leads.values()))
-    clauses = [
-        f"{name} {f'in {len(won)} of {total} workloads' if won[1:] else f'for {won[0][1]}'}"
-        f" ({' to '.join(dict.fromkeys(percent(share) for share, _ in (min(won), max(won))))} %"
-        f" less than the next{doubts})"
-        for (name, doubts), won in leads.items()
-    ]
-    alone = "no two configurations have one in the same workload"
-    return f"Least cost of an I/O: {'; '.join(clauses) or alone}."
 
 
 def _unranked(offers: Sequence[Offer]) -> str:
