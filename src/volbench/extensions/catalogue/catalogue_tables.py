@@ -330,7 +330,7 @@ def price_lists_table(lists: Mapping[str, Prices]) -> Table[dict[str, object]]:
 
 def headline(offers: Sequence[Offer]) -> str:
     """Return which configurations have the least cost of an I/O, by how much, and how surely."""
-    from volbench.analyse.compare.comparison_result import Verdict  # noqa: PLC0415 - brings pandas
+    from volbench.analyse.compare.comparison_result import Verdict
 
     costs = [offer for offer in offers if offer.rank is not None]
     ranked = [[*each] for _, each in groupby(costs, key=lambda offer: offer.workload)]
