@@ -122,7 +122,8 @@ class Disks:
         lower, upper, work = ((base or self.folder) / name for name in ("lower", "upper", "work"))
         for folder in (lower, upper, work):
             folder.mkdir()
-        options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        each = (str(folder).replace(",", "\\,") for folder in (lower, upper, work))
+        options = "lowerdir={},upperdir={},workdir={}".format(*each)
         return self.mount("overlay", "-t", "overlay", "-o", options)
 
     def unmount(self, point: Path) -> None:

@@ -77,6 +77,8 @@ def is_untouched(world: World, device: Device) -> bool:
         or device.is_extended
         or any(disks & {name for name, _ in use.device.blocks} for use in world.uses)
         or any("loop" in d.name and d.blocks & device.blocks for d in world.devices if d != device)
+        # an image on a root whose disks are not known
+        or (world.root is None and world.campaign is not None and "loop" in world.campaign.name)
     )
 
 

@@ -157,7 +157,7 @@ class TestOtherNamesOfAnImage:
         self, disks: Disks, *, is_shown: bool
     ) -> None:
         """A file that is mounted or open as one is so as both, under other mount points too."""
-        base = disks.folder / "a b"
+        base = disks.folder / "a b,c"
         base.mkdir()
         merged = disks.overlay(base)
         (base / "lower" / "in").mkdir()

@@ -109,6 +109,8 @@ def stored_at(snapshot: Snapshot, path: str) -> str:
         mount = mount_of(snapshot, path)
         options = mount.options.split(",") if mount and mount.filesystem == "overlay" else []
         upper = next((unescape(o[len(_UPPER) - 1 :]) for o in options if o.startswith(_UPPER)), "")
+        if upper and not snapshot.stat_visible(upper):  # overlayfs escapes commas and backslashes
+            upper = re.sub(r"\\(.)", r"\1", upper)
         shown = snapshot.stat_visible(mount.mount_point) if mount and upper else None
         stored = snapshot.stat_visible(upper + mount.root) if mount and shown else None
         if mount is None or shown is None or stored is None or shown.born_ns != stored.born_ns:
