@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -38,7 +39,9 @@ def test_a_campaign_runs_in_the_background(desk: Desk) -> None:
     """The command returns at once; status and attach show what goes on."""
     desk.prepare(runtime="2s", jobs=["a"])
     with held_on(desk.fleet.hosts, "^.a.$"):
-        assert "Running in the background (PID " in ended(desk.run("--detach"))
+        told = re.search(r"Running in the background \(PID (\d+)", ended(desk.run("--detach")))
+        assert told, "and it runs no module of the current folder"
+        assert b"\0-P\0" in Path(f"/proc/{told[1]}/cmdline").read_bytes()
         layout = Layout(desk.out)
         controller, side = os.openpty()
         terminal = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
