@@ -178,8 +178,8 @@ def _run(given: list[str]) -> NoReturn:
             from volbench.execute.stuck_calls import report_stuck_calls
 
             report_stuck_calls()
+            _check_folders()
             configuration = read_configuration()
-            _check_temporary_folder()
         cli.main(
             args=given,
             prog_name="volbench",
@@ -203,13 +203,13 @@ def _run(given: list[str]) -> NoReturn:
         end_interrupt()
         click.echo("volbench: stopped", err=True)
         sys.exit(130)
-    except (MemoryError, ImportError, OSError) as error:
+    except (MemoryError, ImportError, OSError, SystemError) as error:
         _fail_of(error)
     sys.exit(0)
 
 
 def _fail_of(error: Exception) -> NoReturn:
-    if isinstance(error, MemoryError) or "failed to map segment" in str(error):
+    if isinstance(error, MemoryError | SystemError) or "failed to map segment" in str(error):
         _fail(VolbenchError("memory is exhausted", hint="free some, or raise ulimit -v"))
     if not isinstance(error, OSError):
         raise error
@@ -225,8 +225,13 @@ def _fail_of(error: Exception) -> NoReturn:
     _fail(InputError(problem, hint="check the path and its permissions"))
 
 
-def _check_temporary_folder() -> None:
-    """Refuse a folder named by TMPDIR in which others can replace root's files, for every verb."""
+def _check_folders() -> None:
+    """Refuse a removed current folder, and a TMPDIR in which others can replace root's files."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        problem = "the current folder was removed"
+        raise InputError(problem, hint="cd to a folder that exists") from None
     if os.geteuid() == 0 and {"TMPDIR", "TEMP", "TMP"} & {*os.environ}:
         from volbench.execute.local import temporary_folder
 

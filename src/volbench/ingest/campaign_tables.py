@@ -381,6 +381,8 @@ def _read_alone(campaign: Campaign, run: Run, state: RunState, folder: RunFolder
     """Read a run as `read_run` does; one that cannot be derived costs its own numbers only."""
     try:
         return read_run(campaign, run, state, folder)
+    except (MemoryError, ImportError):  # the run is not damaged
+        raise
     except Exception as error:  # noqa: BLE001 - one bad run must not take all others with it
         reason = f"volbench cannot derive its numbers ({type(error).__name__}: {error})"
         row = {

@@ -68,6 +68,7 @@ def test_conditions_keep_the_matching_rows(condition: str, rows: list[int]) -> N
         ("host==a; drop", "'drop' is unexpected"),
         ("'x'==1", "expected a column"),
         ("host=='x", "unexpected"),
+        ("(" * 5000, "nested too deeply"),
     ],
 )
 def test_invalid_conditions_are_reported(condition: str, words: str) -> None:

@@ -74,6 +74,7 @@ def test_each_kind_of_option_is_read_with_its_own_grammar(
     [
         ("size", "big"),
         ("size", "(4*1024)"),
+        *(("size", text) for text in ("６４k", "٣m", "9" * 5000)),  # noqa: RUF001 - foreign digits
         ("size", None),
         ("rw", " write"),
         ("bsrange", "4k"),

@@ -29,6 +29,22 @@ def test_a_template_may_use_another_name_of_an_option() -> None:
     assert [job.name for job in profile.jobs] == ["4k-x", "8k-x"]
 
 
+@pytest.mark.parametrize(
+    "jobs",
+    [
+        "jobs: {a: {bs: LIST, size: LIST, offset: LIST}}",
+        "jobs: {a: {bs: 4k, size: LIST}}\nmatrix: {bs: [4k], size: LIST, offset: LIST}",
+        "jobs: {a: {rw: read, bs: 4k, size: LIST}}\nvariants: {" + "v%d: {direct: 1}, " * 40 + "}",
+    ],
+)
+def test_too_many_jobs_are_refused_before_they_are_made(jobs: str) -> None:
+    """The product of the lists is compared first: the jobs would fill the memory."""
+    for number in range(40):
+        jobs = jobs.replace("%d", str(number), 1)
+    jobs = jobs.replace("LIST", str([512 * number for number in range(1, 300)]))
+    assert "combinations; the maximum is 10000" in problems(f"name: x\n{jobs}\n")[0][1]
+
+
 def test_two_combinations_of_one_name_are_reported() -> None:
     """A template that leaves an axis out would give two jobs one folder."""
     text = 'name: x\nmatrix:\n  name: "{rw}"\n  rw: [read]\n  bs: [4k, 8k]\n'

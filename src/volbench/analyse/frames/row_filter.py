@@ -96,7 +96,10 @@ class _Parser:
         self._place = 0
 
     def whole(self) -> pd.Series[bool]:
-        mask = self._any()
+        try:
+            mask = self._any()
+        except RecursionError:
+            raise InputError("the condition is nested too deeply", hint=_HINT) from None
         if self._place < len(self._tokens):
             raise self._error(f"{self._tokens[self._place].text!r} is unexpected at the end")
         return mask
@@ -150,7 +153,7 @@ class _Parser:
     def _contains(self, column: pd.Series, value: str) -> pd.Series[bool]:
         try:
             pattern = re.compile(value, re.IGNORECASE)
-        except re.error as error:
+        except (re.error, OverflowError) as error:
             raise self._error(f"{value!r} is not a regular expression ({error})") from error
         return column.map(lambda cell: pd.notna(cell) and bool(pattern.search(str(cell)))).astype(
             bool

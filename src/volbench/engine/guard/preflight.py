@@ -36,7 +36,7 @@ _SERIAL = "serial:"
 # Noticed by: test_preflight.py::test_a_rejected_job_is_found_among_many
 _MAX_JOB_FILES_CHARS = 64 << 10
 _MAX_JOB_FILES = 200  # Of one fio process: far below the usual limit of open files
-_CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
+_CPU_LIST = re.compile(r"([0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*)?")
 
 _DEFAULT_BLOCK = 4096
 _COPYING = ("btrfs", "zfs", "bcachefs", "nilfs2")  # Keep what is overwritten for a while

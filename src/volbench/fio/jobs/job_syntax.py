@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from volbench.errors import InputError, Problems
-from volbench.model.profile.fio_options import TRIPLES, Option, OptionKind, canonical
+from volbench.model.profile.fio_options import TRIPLES, Option, OptionKind, canonical, check_digits
 
-_DECIMAL = re.compile(r"\s*[+-]?\d+")
+_DECIMAL = re.compile(r"\s*[+-]?[0-9]+")
 _HEX = re.compile(r"\s*[+-]?(0x)?[0-9a-f]+", re.IGNORECASE)
 _LEADING = re.compile(r"[+-]?\d*")
 _KEPT = re.compile(r"\d+[%z]")
@@ -52,6 +52,7 @@ def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRe
     if text.strip().startswith("("):
         hint = "write the result"
         raise InputError("arithmetic is not supported by many builds of fio", hint=hint)
+    check_digits(option, text)
     value = _fio_value(option, text, kb_base)
     unit = " us" if option.kind is OptionKind.MICROSECONDS else ""
     surprise = f"fio reads {option.name}={text} as {value}{unit}"
@@ -78,7 +79,8 @@ def _fio_value(option: Option, text: str, kb_base: int) -> str:
         case OptionKind.BLOCK_SPLIT:
             value = ",".join(_split(part, kb_base) if part else "" for part in text.split(","))
         case OptionKind.DURATION:
-            value = _duration(_microseconds(text, bare_us=1_000_000))
+            seconds = _microseconds(text, bare_us=1_000_000) / 1_000_000
+            value = canonical(option, f"{seconds:f}s")
         case OptionKind.MICROSECONDS:
             value = str(_microseconds(text, bare_us=1))
         case OptionKind.FLOATS if option.name in _SHARES and not _SHARE.fullmatch(text):
@@ -162,13 +164,6 @@ def _microseconds(text: str, *, bare_us: int) -> int:
     if not letters[:1].isalpha():
         return number * bare_us
     return number * (1000 if letters.startswith("ms") else _EXACT_US.get(letters, 1))
-
-
-def _duration(microseconds: int) -> str:
-    for factor, unit in ((1_000_000, "s"), (1000, "ms")):
-        if microseconds % factor == 0:
-            return f"{microseconds // factor}{unit}"
-    return f"{microseconds}us"
 
 
 @dataclass(frozen=True)

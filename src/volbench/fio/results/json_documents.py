@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from typing import TypeGuard, cast
 
@@ -336,7 +335,7 @@ def read_clat_shares(job: Fields) -> dict[int, float]:
         block = job.child(name)
         if block is None:
             continue
-        for key in sorted(block.raw, key=partial(_order, block)):
+        for *_, key in sorted((_count_in(block, k), k.startswith(_SLOWEST), k) for k in block.raw):
             end_ns = _count_in(block, key) * unit_ns
             shares.append(block.need_number(key))
             starts += [] if key.startswith(_SLOWEST) else [end_ns]
@@ -350,7 +349,3 @@ def _count_in(block: Fields, key: str) -> int:
     if not (digits.isdigit() and digits.isascii() and len(digits) < 10):
         raise block.wrong(key, "a class")
     return int(digits)
-
-
-def _order(block: Fields, key: str) -> tuple[int, bool]:
-    return _count_in(block, key), key.startswith(_SLOWEST)

@@ -245,10 +245,8 @@ class MatrixDocument(Document):
 
     @model_validator(mode="after")
     def _has_combinations(self) -> Self:
-        total = math.prod(map(len, self.axes.values()))
-        if total > _MAX_COMBINATIONS:
-            reject(Fault(f"{total} combinations; the maximum is {_MAX_COMBINATIONS}"))
-        every = [set(canonical(cell).items()) for cell in self._every()]
+        check_combinations(math.prod(map(len, self.axes.values())))
+        every = [set(canonical_options(cell).items()) for cell in self._every()]
         unused = [
             Fault("matches no combination", "check its values", at=("exclude", index))
             for index, entry in enumerate(self.exclude)
@@ -263,7 +261,7 @@ class MatrixDocument(Document):
     def cells(self) -> Iterator[Combination]:
         """Yield the combinations that are not excluded; the last axis varies fastest."""
         for cell in self._every():
-            options = set(canonical(cell).items())
+            options = set(canonical_options(cell).items())
             if not any(_matches(entry, options) for entry in self.exclude):
                 yield cell
 
@@ -283,6 +281,13 @@ class MatrixDocument(Document):
         return _file_name(name)
 
 
+def check_combinations(total: int, *at: str) -> None:
+    """Refuse too many jobs before they are made."""
+    if total > _MAX_COMBINATIONS:
+        problem = f"{total} combinations; the maximum is {_MAX_COMBINATIONS}"
+        reject(Fault(problem, "leave out values", at))
+
+
 def with_combinations(
     jobs: Mapping[str, Any], reader: OptionReader, *, keys: Container[str]
 ) -> dict[str, Any]:
@@ -291,7 +296,7 @@ def with_combinations(
     Args:
         keys: keys of a job that are not options.
     """
-    found = {}
+    found, total = dict[str, Any](), 0
     for name, job in jobs.items():
         items = job.items() if isinstance(job, Mapping) else ()
         axes = {key: own for key, own in items if isinstance(own, list) and key not in keys}
@@ -299,6 +304,7 @@ def with_combinations(
         if wrong:  # reported where the options are read; the other lists stand with one value
             found[name] = {**job, **{key: own[0] for key, own in axes.items() if own}, **wrong}
             continue
+        check_combinations(total := total + math.prod(map(len, axes.values())), "jobs", name)
         for values in itertools.product(*axes.values()):
             chosen = dict(zip(axes, values, strict=True))
             labels = (
@@ -314,10 +320,5 @@ def _file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "_", text)
 
 
-def canonical(cell: Combination) -> dict[str, str | None]:
-    """Return canonical options of a combination."""
-    return {name: option.value for name, option in cell.items()}
-
-
 def _matches(entry: MatrixEntry, options: set[tuple[str, str | None]]) -> bool:
-    return bool(entry.options) and set(canonical(entry.options).items()) <= options
+    return bool(entry.options) and set(canonical_options(entry.options).items()) <= options

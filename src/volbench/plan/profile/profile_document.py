@@ -42,8 +42,8 @@ from volbench.plan.profile.option_values import (
     MatrixDocument,
     WrittenOption,
     WrittenOptions,
-    canonical,
     canonical_options,
+    check_combinations,
     may_be_empty,
     reader_of,
     with_combinations,
@@ -379,6 +379,7 @@ class ProfileDocument(ProfileSettings):
                 self._cell(matrix, entry.options, ("matrix", "include", index))
                 for index, entry in enumerate(matrix.include)
             ]
+        check_combinations(len(origins) * len(self.variants), "variants")
         order = list(Phase)
         origins.sort(key=lambda origin: order.index(origin.job.phase))
         return [each for origin in origins for each in self._varied(origin)]
@@ -403,9 +404,8 @@ class ProfileDocument(ProfileSettings):
             yield Origin(document.job(name, phase), location, True, places)
 
     def _cell(self, matrix: MatrixDocument, cell: Combination, place: Location) -> Origin:
-        job = Job(
-            name=matrix.job_name(cell), role=matrix.role, note=matrix.note, options=canonical(cell)
-        )
+        name, options = matrix.job_name(cell), canonical_options(cell)
+        job = Job(name=name, role=matrix.role, note=matrix.note, options=options)
         return Origin(job, place, False, ((place, cell), (("defaults",), self.defaults)))
 
     def profile(self) -> Profile:

@@ -17,7 +17,7 @@ from volbench.plan.profile.limits_document import LimitsDocument, by_role
 from volbench.plan.profile.option_values import (
     MatrixDocument,
     OptionReader,
-    canonical,
+    canonical_options,
     with_combinations,
 )
 from volbench.plan.profile.profile_document import JobDocument, ProfileDocument
@@ -170,7 +170,7 @@ def editable(content: Mapping[str, Any], reader: OptionReader) -> Content:
         matrix = MatrixDocument.model_validate(edited.pop("matrix"), context=reader)
         cells = [*matrix.cells(), *(entry.options for entry in matrix.include)]
         settings: dict[str, str | None] = {"role": matrix.role, "note": matrix.note}
-        edited["jobs"] |= {matrix.job_name(cell): settings | canonical(cell) for cell in cells}
+        edited["jobs"] |= {matrix.job_name(c): settings | canonical_options(c) for c in cells}
     if "limits" in content:
         edited["limits"] = {
             role: LimitsDocument.model_validate(limits).limits().document()
