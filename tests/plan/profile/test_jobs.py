@@ -23,12 +23,6 @@ def test_an_exclusion_may_name_a_part() -> None:
     assert {job.options["bs"] for job in profile.jobs} == {"4096"}
 
 
-def test_a_template_may_use_another_name_of_an_option() -> None:
-    """Names like blocksize and bs mean the same axis."""
-    profile = load('name: x\nmatrix: {name: "{blocksize}-x", bs: [4k, 8k]}\n')
-    assert [job.name for job in profile.jobs] == ["4k-x", "8k-x"]
-
-
 @pytest.mark.parametrize(
     "jobs",
     [
