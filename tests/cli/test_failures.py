@@ -222,12 +222,12 @@ def test_every_mistake_on_the_command_line_has_a_hint(
 
 
 @pytest.mark.parametrize("words", ["show ../x", "run quick --on . --dry-run", "show {}"])
-def test_what_a_shell_takes_away_is_said(tmp_path: Path, root: Path, words: str) -> None:
+def test_what_a_shell_takes_away_is_said(tmp_path: Path, words: str) -> None:
     """A removed current folder, and memory beyond a limit, end in no traceback."""
-    is_limited = "{}" in words
-    limit = "ulimit -v 150000" if is_limited else "rmdir $PWD"
-    message = "memory is exhausted" if is_limited else "the current folder was removed"
-    words = words.format(root / "tests/campaigns/format-1")
+    limit, message = "rmdir $PWD", "the current folder was removed"
+    if "{}" in words:
+        limit, message = "ulimit -v 150000", "memory is exhausted"
+    words = words.format(Path(__file__).parents[1] / "campaigns/format-1")
     argv = ["bash", "-c", f"{limit}; {sys.executable} -P -m volbench {words}"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert f"volbench: {message}\n  hint: " in done.stderr
