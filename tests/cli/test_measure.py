@@ -70,10 +70,12 @@ def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path)
         assert f"has no size, and {tmp_path / name} {problem}" in done.stderr
         assert "--set size=1g" in done.stderr
         assert not (tmp_path / "out").exists()
-    done = call("measure", "--on", tmp_path / "new.img", "--size", "4m", "--dry-run")
+    (tmp_path / "old.img").write_bytes(bytes(2 << 20))
+    both = f"{tmp_path / 'old.img'}:{tmp_path / 'new.img'}"
+    done = call("measure", "--on", both, "--size", "4m", "--dry-run", "--allow-destroy", both)
     assert done.returncode == 0, done.stderr
-    note = f"note: {tmp_path / 'new.img'} does not exist: the runs use a new file"
-    assert note in done.stderr.splitlines()
+    notes = [line for line in done.stderr.splitlines() if " does not exist" in line]
+    assert notes == [f"note: {tmp_path / 'new.img'} does not exist: the runs use a new file"]
 
 
 @pytest.mark.parametrize(

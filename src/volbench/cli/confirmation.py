@@ -43,6 +43,7 @@ def print_notes(prepared: Prepared) -> None:
     """Print what is unusual about the volumes: they are memory, or files that do not exist yet."""
     from volbench.model.campaign.host import LOCAL
     from volbench.model.campaign.planned_run import VolumeKind
+    from volbench.model.campaign.target_paths import paths_of
     from volbench.present.terminal.campaign_text import memory_words
 
     volumes = prepared.archive.provenance.volumes
@@ -54,7 +55,7 @@ def print_notes(prepared: Prepared) -> None:
             click.echo(f"note: {'' if host == LOCAL else f'{host}: '}{note}", err=True)
     if any(not host.is_local for host in prepared.campaign.hosts):
         return
-    for path in (facts.path for facts in volumes if facts.kind is VolumeKind.FILE):
+    for path in (p for v in volumes if v.kind is VolumeKind.FILE for p in paths_of(v.path)):
         if not Path(path).exists():
             click.echo(f"note: {path} does not exist: the runs use a new file", err=True)
 

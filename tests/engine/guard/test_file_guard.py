@@ -8,10 +8,11 @@ import pytest
 
 from tests.engine.conftest import HERE, Disks, attach_loop, call, refusal
 from tests.execute.fake import FakeExecutor
+from tests.planned import planned_run
 from volbench.engine.guard.run_guard import RESERVE_BYTES, check_room, check_space
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
-from volbench.model.campaign.planned_run import Volume, VolumeKind
+from volbench.model.campaign.planned_run import Section, Volume, VolumeKind
 
 
 @pytest.fixture
@@ -33,9 +34,9 @@ def folder(tmp_path: Path) -> Path:
         ({"zonemode": "strided", "zonesize": "512"}, "zonemode may remove it"),
         ({"brand_new": "1"}, "brand_new may remove it"),
         ({"fill_device": "1", "size": "0"}, "fill_device"),
-        ({"offset": "90%", "size": "200"}, "is shorter than"),
+        ({"offset": "10%", "size": "900", "bs": "512"}, "is shorter than"),
         ({"offset_increment": "50%", "size": "501", "numjobs": "2"}, "is shorter than"),
-        ({"offset": "90%", "size": "50%"}, ""),
+        ({"offset": "90%", "size": "50%", "bs": "100"}, ""),
         ({"size": "4096"}, "is shorter than"),
         ({"offset": "4000", "size": "1000"}, "is shorter than"),
         ({"filesize": "8192"}, "is shorter than"),
@@ -66,6 +67,18 @@ def test_a_users_file_is_only_overwritten_in_place(
     allow = [str(path), f"fio:{name}", f"fio:{options[name]}"]
     found = refusal(HERE, str(path), files=[str(path)], allow=allow, options=options)
     assert found == "" or problem == "is shorter than"
+
+
+def test_the_first_of_several_files_are_longer_by_the_rest_of_the_size(folder: Path) -> None:
+    """Of 6 bytes in blocks of one, fio gives 2 to each of 2 of 4 files, and makes them anew."""
+    for name in "abcd":
+        (folder / name).write_text("x")
+    volume = find_volume(HERE, role="data", target=":".join(f"{folder}/{name}" for name in "abcd"))
+    run = planned_run(volume, Section(name="j", options={"size": "6", "bs": "1"}))
+    for number, part in enumerate(run.parts):
+        path, (section,) = part.volume.target, part.sections
+        found = refusal(HERE, path, files=[path], options=section.options)
+        assert ("is shorter than" in found) == (number < 2)
 
 
 def test_a_foreign_file_needs_permission(folder: Path) -> None:

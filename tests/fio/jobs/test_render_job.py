@@ -10,7 +10,7 @@ from volbench import __version__
 from volbench.errors import InputError
 from volbench.fio.jobs.render_job import render, with_sent_logs, writes
 from volbench.fio.results.merge_jobs import merge_jobs
-from volbench.model.campaign.planned_files import planned_files
+from volbench.model.campaign.planned_files import file_ranges, planned_files
 from volbench.model.campaign.planned_run import Section, VolumeKind
 from volbench.model.results.result import Direction
 
@@ -259,13 +259,14 @@ ODD_FOLDERS = ("with blank", "with:colon", r"back\slash", "ümlaut")
     ],
 )
 def test_planned_files_are_those_that_fio_makes(shape: str, folder: str, tmp_path: Path) -> None:
-    """The plan names every file fio creates, and no other, whatever the folder is called."""
+    """The plan names every file fio creates, and no other, and its length to the byte."""
     volume = tmp_path / folder
     volume.mkdir()
-    job = section(rw="write", bs=4096, size=65536)
+    job = section(rw="read", bs=1, size=5009)
     run = run_on(volume, VolumeKind.DIRECTORY, job, options=SHAPES[shape], sample_s=0)
     really_run(run, tmp_path)
-    assert sorted(planned_files(run)) == sorted(str(path) for path in volume.iterdir())
+    made = {str(path): (0, path.stat().st_size) for path in volume.iterdir()}
+    assert file_ranges(run) == made
 
 
 @pytest.mark.parametrize("name", ["plain", "with blank", "with:colon", "a:b:c"])

@@ -26,6 +26,7 @@ from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import render, writes
 from volbench.model.campaign.planned_files import Range, device_ranges, file_ranges, planned_files
 from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
+from volbench.model.profile.option_policy import block_sizes
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
 from volbench.plan.expansion.expand import missing_size
@@ -40,7 +41,6 @@ _CPU_LIST = re.compile(r"([0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*)?
 
 _DEFAULT_BLOCK = 4096
 _COPYING = ("btrfs", "zfs", "bcachefs", "nilfs2")  # Keep what is overwritten for a while
-_BLOCKS = ("bs", "bsrange", "bssplit")
 
 
 def check_campaign(
@@ -102,7 +102,8 @@ def _distinct(runs: Iterable[Run]) -> list[Run]:
 
 def _check_blocks(run: Run, state: HostState) -> None:
     """Check direct I/O in blocks below 4 KiB against the logical block size of the device."""
-    block_bytes = min(map(_direct_block, map(run.effective, run.sections)))
+    direct = (each for each in map(run.effective, run.sections) if each.get("direct", "0") == "1")
+    block_bytes = min((min(block_sizes(each)) for each in direct), default=_DEFAULT_BLOCK)
     seen = state.volumes.get(run.volume.target)
     if block_bytes >= _DEFAULT_BLOCK or seen is None or seen.device is None:
         return
@@ -113,14 +114,6 @@ def _check_blocks(run: Run, state: HostState) -> None:
             hint=f"leave the job out with --set '{run.job}=', or all such jobs with a pattern "
             "such as --set '*-512='",
         )
-
-
-def _direct_block(options: Mapping[str, str]) -> int:
-    """Return the smallest block of direct I/O of a section; fio's default for buffered I/O."""
-    if options.get("direct", "0") != "1":
-        return _DEFAULT_BLOCK
-    sizes = re.split(r"[,-]", options.get("bs", str(_DEFAULT_BLOCK)))
-    return min((int(size) for size in sizes if size.isdecimal()), default=_DEFAULT_BLOCK)
 
 
 class RunGuard:
@@ -376,9 +369,8 @@ def check_memory(run: Run, *, memory_bytes: int | None) -> None:
 
 def _memory_bytes(options: Mapping[str, str]) -> int:
     """Return the memory of a section; each of numjobs locks its own."""
-    sizes = re.findall(r"(?:^|[:,-])(\d+)", ",".join(options.get(name, "") for name in _BLOCKS))
-    block_bytes = max(map(int, sizes), default=_DEFAULT_BLOCK)
-    job_bytes = int(options.get("iodepth", "1")) * block_bytes + int(options.get("lockmem", "0"))
+    depth, locked_bytes = int(options.get("iodepth", "1")), int(options.get("lockmem", "0"))
+    job_bytes = depth * max(block_sizes(options)) + locked_bytes
     return int(options.get("numjobs", "1")) * job_bytes
 
 

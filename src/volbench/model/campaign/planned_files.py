@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
-from volbench.model.profile.option_policy import MEMORY_ENGINES
+from volbench.model.profile.option_policy import MEMORY_ENGINES, block_sizes, shared_sizes
 
 Range = tuple[int, int]
 """Offsets of the first byte and behind the last."""
@@ -60,14 +60,14 @@ def file_ranges(run: Run, lengths: Mapping[str, int] | None = None) -> dict[str,
         options, paths = run.effective(section), section_files(run, section)
         jobs, files = int(options.get("numjobs", "1")), int(options.get("nrfiles", "1"))
         is_own = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
-        used: dict[tuple[int, int], Range] = {}  # there may be 100,000 files
+        used: dict[tuple[int, int, str], Range] = {}  # there may be 100,000 files
+        shares = shared_sizes(options, files if is_own else len(paths))
         for number, path in enumerate(paths):
-            whole = (lengths or {}).get(path, 0)
+            whole, size = (lengths or {}).get(path, 0), shares[number % len(shares)]
             for job in {number // files} if is_own else {0, jobs - 1}:
-                if (whole, job) not in used:
-                    count = files if is_own else len(paths)
-                    used[whole, job] = used_range(options, whole=whole, job=job, files=count)
-                start, end = used[whole, job]
+                if (key := (whole, job, size)) not in used:
+                    used[key] = used_range({**options, "size": size}, whole=whole, job=job)
+                start, end = used[key]
                 first, last = ranges.get(path, (start, least))
                 ranges[path] = min(start, first), max(end, last)
     return ranges
@@ -78,11 +78,8 @@ def device_ranges(run: Run) -> tuple[Range, ...]:
     whole = run.volume.size_bytes or 0
     ranges = []
     for options in map(run.effective, run.sections):
-        last = int(options.get("numjobs", "1")) - 1
-        first, *_, end = (
-            *used_range(options, whole=whole, job=0, files=1),
-            *used_range(options, whole=whole, job=last, files=1),
-        )
+        jobs = (0, int(options.get("numjobs", "1")) - 1)
+        (first, _), (_, end) = (used_range(options, whole=whole, job=job) for job in jobs)
         ranges.append((first, end))
     return tuple(ranges)
 
@@ -99,10 +96,8 @@ def transferred_bytes(run: Run, section: Section) -> int | None:
     size = bytes_of(options.get("size", str(files) if files else "100%"), whole=whole)
     io_size, total = options.get("io_size"), 0
     for job in range(int(options.get("numjobs", "1"))):
-        share = size
-        if whole is not None and size is not None:
-            start, _ = used_range(options, whole=whole, job=job, files=1)
-            share = max(0, min(size, whole - start))
+        start, _ = used_range(options, whole=whole or 0, job=job)
+        share = size if whole is None or size is None else max(0, min(size, whole - start))
         moved = share if io_size is None else bytes_of(io_size, whole=share)
         if moved is None:
             return None
@@ -110,13 +105,12 @@ def transferred_bytes(run: Run, section: Section) -> int | None:
     return total * int(options.get("loops", "1"))
 
 
-def used_range(options: Mapping[str, str], *, whole: int, job: int, files: int) -> Range:
+def used_range(options: Mapping[str, str], *, whole: int, job: int) -> Range:
     """Return the range of one file that a job uses, as far as its options tell it.
 
     Args:
         whole: length of the file or device; 0 for a new file.
         job: its number among the jobs of its section, from 0.
-        files: number of files that share `size`.
     """
     lengths, size = _lengths(options), options.get("size", "100%")
     rest = max([whole, *lengths]) or bytes_of(size, whole=0) or 0
@@ -124,7 +118,9 @@ def used_range(options: Mapping[str, str], *, whole: int, job: int, files: int) 
         bytes_of(options.get(name, "0"), whole=rest) or 0 for name in ("offset", "offset_increment")
     )
     start = offset + job * step
-    share = int(size) // files if size.isdecimal() else max(0, rest - start)
+    if "%" in options.get("offset", "") + options.get("offset_increment", ""):
+        start += -start % min(block_sizes(options))
+    share = int(size) if size.isdecimal() else max(0, rest - start)
     return start, max([start + share, *lengths])
 
 

@@ -17,7 +17,7 @@ from volbench.model.campaign.target_paths import paths_of
 from volbench.model.client_counts import counted_job, split_count
 from volbench.model.frozen_model import Count, FileName, Frozen, Seconds
 from volbench.model.profile.expect_setting import Expect
-from volbench.model.profile.option_policy import on_export
+from volbench.model.profile.option_policy import on_export, shared_sizes
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
 from volbench.model.profile.profile_settings import Limits, Repeat, Rounds, Until
 from volbench.units import counted_noun
@@ -207,13 +207,14 @@ class Run(Frozen):
     @property
     def parts(self) -> tuple[Run, ...]:
         """The run on each device or file of its volume, with its part of the size."""
-        return tuple(map(self._part, self.volume.parts)) or (self,)
+        return tuple(self._part(*part) for part in enumerate(self.volume.parts)) or (self,)
 
-    def _part(self, volume: Volume) -> Run:
+    def _part(self, number: int, volume: Volume) -> Run:
         sections = []
         for section in self.sections:
-            size = self.effective(section).get("size", "")
-            own = {"size": str(int(size) // len(self.volume.parts))} if size.isdecimal() else {}
+            options = self.effective(section)
+            sizes = shared_sizes(options, len(self.volume.parts))
+            own = {"size": sizes[number]} if "size" in options else {}
             sections.append(section.model_copy(update={"options": {**section.options, **own}}))
         return self.model_copy(update={"volume": volume, "sections": tuple(sections)})
 

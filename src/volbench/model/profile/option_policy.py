@@ -101,7 +101,7 @@ _FILLING = ("fill_device", "file_append", "read_iolog")
 _LAYOUT = "volbench parses logs of one layout only"
 _SAMPLE = "set `sample`"
 _WHOLE = "latencies of the whole run are in fio's result"
-_COMPRESSED = "logs are compressed when the run ends"
+_PACKED = "logs are compressed when the run ends"
 
 # Options that volbench sets itself, with the alternative
 OWN: Mapping[str, str] = {
@@ -109,18 +109,15 @@ OWN: Mapping[str, str] = {
     "description": "write a `note`",
     "directory": "name the directory as the volume: --on ROLE=DIR",
     "stonewall": "jobs run one after another anyway; use `sections` to run them in parallel",
-    **dict.fromkeys(("write_bw_log", "write_iops_log", "write_lat_log"), _SAMPLE),
-    **dict.fromkeys(
-        ("per_job_logs", "log_avg_msec", "log_entries", "log_hist_coarseness"), _SAMPLE
-    ),
+    **dict.fromkeys(("write_bw_log", "write_iops_log", "write_lat_log", "log_entries"), _SAMPLE),
+    **dict.fromkeys(("per_job_logs", "log_avg_msec", "log_hist_coarseness"), _SAMPLE),
     **dict.fromkeys(("log_unix_epoch", "log_alternate_epoch"), _SAMPLE),
     "log_alternate_epoch_clock_id": _SAMPLE,
     **dict.fromkeys(("write_hist_log", "log_hist_msec"), _WHOLE),
     **dict.fromkeys(("log_offset", "log_prio", "log_issue_time"), _LAYOUT),
     **dict.fromkeys(("log_max_value", "log_window_value"), _LAYOUT),
     **dict.fromkeys(("bwavgtime", "iopsavgtime"), f"{_SAMPLE}; the windows of the logs follow it"),
-    **dict.fromkeys(("log_compression", "log_store_compressed"), _COMPRESSED),
-    "log_compression_cpus": _COMPRESSED,
+    **dict.fromkeys(("log_compression", "log_store_compressed", "log_compression_cpus"), _PACKED),
     "stats": "move a job that must not count to a phase",
     "profile": "write the jobs themselves",
     "allow_file_create": "volbench sets it from the kind of the volume",
@@ -137,19 +134,16 @@ MAX_JOBS = 4096
 # tests/model/profile/test_option_policy.py
 MAX_FILES = 100_000
 
-_OF_JOBS = "the maximum of a fio process"
-_IN_FLIGHT = "Linux allows 65,536 requests of libaio by default, and io_uring 32,768"
+_IN_FLIGHT = 65_536, "Linux allows 65,536 requests of libaio by default, and io_uring 32,768"
 _FILES_LIMIT = "fio runs out of memory for files soon after"
 
 # Maximum values of options limited by fio or the host, with the reason
 BOUNDS: Mapping[str, tuple[int, str]] = {
-    "numjobs": (MAX_JOBS, _OF_JOBS),
+    "numjobs": (MAX_JOBS, "the maximum of a fio process"),
     "verify_async": (MAX_JOBS, "each is a thread, and a machine has fewer CPUs"),
     **dict.fromkeys(("nrfiles", "openfiles"), (MAX_FILES, _FILES_LIMIT)),
-    **dict.fromkeys(("iodepth", "iodepth_low", "iodepth_batch"), (65_536, _IN_FLIGHT)),
-    **dict.fromkeys(
-        ("iodepth_batch_complete_min", "iodepth_batch_complete_max"), (65_536, _IN_FLIGHT)
-    ),
+    **dict.fromkeys(("iodepth", "iodepth_low", "iodepth_batch"), _IN_FLIGHT),
+    **dict.fromkeys(("iodepth_batch_complete_min", "iodepth_batch_complete_max"), _IN_FLIGHT),
 }
 
 # Log that a planned run replays, from the folder of the run: its copy in the campaign folder, named
@@ -250,6 +244,8 @@ def _value_reach(table: OptionTable, option: Option, value: str) -> str:
         return FOREIGN_ENGINES.get(value, unknown if is_unknown else "")
     if option.name in {"buffer_pattern", "verify_pattern"} and "'" in value:
         return "fio reads the file named between quotes"
+    if option.name == "mem" and ":" in value:
+        return "fio overwrites the file named behind the colon, such as one of the run's folder"
     if option.kind is OptionKind.CHOICE and _PATH.search(value.partition(":")[2]):
         return "its parameter looks like a file name"
     return ""
@@ -315,11 +311,9 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "filename_format": _check_format,
     "ioengine": _check_engine,
     "read_iolog": _check_iolog,
-    "bs": _check_blocks,
     "lockmem": _check_lockmem,
     **dict.fromkeys(("write_iolog", "merge_blktrace_file", "donorname", "mem"), _check_written),
-    "ba": _check_blocks,
-    "numjobs": _check_blocks,
+    **dict.fromkeys(("bs", "ba", "numjobs"), _check_blocks),
 }
 
 
@@ -421,6 +415,26 @@ def lacks_pattern(options: Mapping[str, str | None]) -> bool:
 def lacks_block_size(options: Mapping[str, str | None]) -> bool:
     """Return whether fio would choose the block size: 4k."""
     return not any(options.get(name) for name in ("bs", "bsrange", "bssplit"))
+
+
+def block_sizes(options: Mapping[str, str]) -> list[int]:
+    """Return the sizes of a section's blocks, also those of directions that it does not use."""
+    sizes: list[int] = []
+    for name in ("bssplit", "bsrange", "bs"):  # the first counts, but for directions it leaves out
+        text = options.get(name, "")
+        sizes += map(int, re.findall(r"(?:^|[:,-])([1-9]\d*)", text))
+        if sizes and not text.startswith(","):
+            return sizes
+    return [*sizes, 4096]
+
+
+def shared_sizes(options: Mapping[str, str], files: int) -> list[str]:
+    """Return the size of each file; fio 3.33 gives the first ones a block more of what is left."""
+    size, block = options.get("size", "100%"), min(block_sizes(options))
+    if not files or not size.isdecimal():
+        return [size] * files
+    share, rest = divmod(int(size), files)
+    return [str(share + block * (number < rest // block)) for number in range(files)]
 
 
 def doubtful(options: Mapping[str, str], *, own: Container[str]) -> Iterator[str]:

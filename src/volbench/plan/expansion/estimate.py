@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from volbench.model.campaign.planned_files import file_ranges, transferred_bytes
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
-from volbench.model.profile.option_policy import MEMORY_ENGINES
+from volbench.model.profile.option_policy import MEMORY_ENGINES, block_sizes
 from volbench.model.profile.profile_model import Start
 from volbench.model.profile.profile_settings import MIN_ROUNDS
 from volbench.units import parse_duration
@@ -220,7 +220,7 @@ def _by_limits_s(run: Run) -> float | None:
     if run.extent is not None:
         moved = [run.extent.size_bytes]
     limits = run.limits
-    blocks = [_least_block(run.effective(section)) for section in run.sections]
+    blocks = [min(block_sizes(run.effective(section))) for section in run.sections]
     rates = [
         limits.bandwidth_bytes_per_s,
         None if limits.iops is None else limits.iops * min(blocks),
@@ -292,20 +292,12 @@ def _sized_s(run: Run, section: Section) -> float:
     moved_bytes = transferred_bytes(run, section)
     if moved_bytes is None:
         return math.inf
-    block_bytes = _least_block(options)
+    block_bytes = min(block_sizes(options))
     rates = [TRANSFER_BYTES_PER_S, *map(float, _positive_numbers(options.get("rate")))]
     rates += [count * block_bytes for count in _positive_numbers(options.get("rate_iops"))]
     pauses = moved_bytes / block_bytes / max(1, int(options.get("thinktime_blocks", "1")))
     thinking_s = pauses * int(options.get("thinktime", "0")) / 1e6
     return _before_s(options) + moved_bytes / min(rates) + thinking_s
-
-
-def _least_block(options: dict[str, str]) -> int:
-    """Return the minimum block size of a section; 4 KiB is fio's default."""
-    texts = [options[name] for name in ("bs", "bsrange") if name in options]
-    sizes = [size for text in texts for size in _positive_numbers(text)]
-    splits = re.findall(r"(?:^|[:,])(\d+)", options.get("bssplit", ""))
-    return min([size for size in (*sizes, *map(int, splits)) if size] or [4096])
 
 
 def _positive_numbers(text: str | None) -> list[int]:
@@ -364,8 +356,7 @@ def _moved_bytes(run: Run) -> int | None:
 def _within_limits_bytes(run: Run, options: dict[str, str]) -> int | None:
     """Return the maximum bytes a section writes within declared limits, bursts included."""
     own_s = _timed_s(options)
-    sizes = [size for name in ("bs", "bsrange") for size in _positive_numbers(options.get(name))]
-    limits, block_bytes = run.limits, max([*sizes, 4096])
+    limits, block_bytes = run.limits, max([*block_sizes(options), 4096])
     iops = limits.burst_iops or limits.iops
     known = [
         limits.burst_bandwidth_bytes_per_s or limits.bandwidth_bytes_per_s,
