@@ -33,7 +33,7 @@ CEILINGS = {
     "src/volbench/plan": 4_478,
     "src/volbench/present": 13_503,
     "src/volbench/store": 2_398,
-    "tests": 61_230,
+    "tests": 61_240,
     "words of docs and README": 45_490,
     "verbs": 20,
     "options": 131,
