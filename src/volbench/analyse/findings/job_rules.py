@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Mapping
+from itertools import combinations, islice
 
 import numpy as np
 
@@ -61,6 +61,7 @@ _MIN_BYTES_SHARE = 0.99
 # Noticed by: test_jobs.py::test_random_jobs_on_a_large_disk_do_not_meet
 _MAX_COVERED = 0.1
 _MAX_NAMED = 4  # Sections that a message names before it counts the rest
+_MAX_PAIRS = 100  # Of sections on the same blocks: a result may have thousands of sections
 _EARLY_ENDS = ("number_ios", "steadystate", "exitall")
 _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
@@ -167,10 +168,11 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
         overlap = workload.numjobs > 1 and _jobs_overlap(workload, view.size_bytes)
         if overlap and _meet(view, workload):
             yield _shared_range(workload)
+    by_name = {workload.section: workload for workload in sections}
     pairs = [
         (first, other)
         for first, other in combinations(sections, 2)
-        if not _runs_after(first, other, sections)
+        if not _runs_after(first, other, by_name)
     ]
     if pairs:
         names = [*dict.fromkeys(each.section for pair in pairs for each in pair)]
@@ -180,18 +182,20 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
             {"at_once": float(len(names))},
             severity=Severity.NOTE,
         )
-    for first, other in pairs:
-        if not (first.writes or other.writes):
-            continue
-        if not _meet(view, first, other):
-            continue
-        if _ranges_meet(first, other, view.size_bytes):
-            yield Observation(
-                f"Sections {first.section} and {other.section} access the same blocks at the same"
-                " time, and at least one of them writes.",
-                {"sections": f"{first.section}, {other.section}"},
-                severity=_weight(first, other),
-            )
+    found = (
+        pair
+        for pair in pairs
+        if (pair[0].writes or pair[1].writes)
+        and _ranges_meet(*pair, view.size_bytes)
+        and _meet(view, *pair)
+    )
+    for first, other in islice(found, _MAX_PAIRS):
+        yield Observation(
+            f"Sections {first.section} and {other.section} access the same blocks at the same"
+            " time, and at least one of them writes.",
+            {"sections": f"{first.section}, {other.section}"},
+            severity=_weight(first, other),
+        )
 
 
 def _meet(view: RunView, *sections: WorkloadSpec) -> bool:
@@ -212,9 +216,10 @@ def _meet(view: RunView, *sections: WorkloadSpec) -> bool:
     return moved > _MAX_COVERED * size  # false where the size is unknown
 
 
-def _runs_after(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
+def _runs_after(
+    first: WorkloadSpec, other: WorkloadSpec, by_name: Mapping[str, WorkloadSpec]
+) -> bool:
     """Return whether the later section begins when the earlier one has ended (fio: wait_for)."""
-    by_name = {workload.section: workload for workload in sections}
     seen: set[str] = set()
     before: WorkloadSpec | None = other
     while before is not None and before.section not in seen:
@@ -424,10 +429,13 @@ def _search_end(workload: WorkloadSpec, ran_s: float) -> Observation:
 )
 def rate_not_reached(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield each direction that was slower than asked."""
+    rows: dict[str, list[Result]] = {}
+    for row in results_of(view):
+        rows.setdefault(row.section, []).append(row)
     for workload in view.workloads:
-        for row in results_of(view):
+        for row in rows.get(workload.section, ()):
             asked = workload.asked_iops.get(row.direction, 0.0)
-            is_judged = row.section == workload.section and row["runtime_s"] >= _MIN_IMPORTED_S
+            is_judged = row["runtime_s"] >= _MIN_IMPORTED_S
             if not is_judged or workload.pauses or not row["iops"] < _MIN_TIME_SHARE * asked:
                 continue
             yield Observation(
