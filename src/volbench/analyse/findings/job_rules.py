@@ -61,7 +61,6 @@ _MIN_BYTES_SHARE = 0.99
 # Noticed by: test_jobs.py::test_random_jobs_on_a_large_disk_do_not_meet
 _MAX_COVERED = 0.1
 _MAX_NAMED = 4  # Sections that a message names before it counts the rest
-_MAX_PAIRS = 100  # Of sections on the same blocks: a result may have thousands of sections
 _EARLY_ENDS = ("number_ios", "steadystate", "exitall")
 _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
@@ -189,7 +188,7 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
         and _ranges_meet(*pair, view.size_bytes)
         and _meet(view, *pair)
     )
-    for first, other in islice(found, _MAX_PAIRS):
+    for first, other in islice(found, 25 * _MAX_NAMED):
         yield Observation(
             f"Sections {first.section} and {other.section} access the same blocks at the same"
             " time, and at least one of them writes.",
