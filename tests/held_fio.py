@@ -38,7 +38,7 @@ class HeldFio:
 
     def __init__(self, folder: Path, pattern: str = "") -> None:
         self.folder = folder / "held-fio"
-        self.folder.mkdir()
+        self.folder.mkdir(parents=True)
         script = (_STAYS if pattern else _WAITS).format(
             pattern=pattern, folder=self.folder, fio=FIO
         )

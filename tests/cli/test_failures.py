@@ -221,16 +221,12 @@ def test_every_mistake_on_the_command_line_has_a_hint(
     assert hint in advice
 
 
-@pytest.mark.parametrize("words", ["show ../x", "run quick --on . --dry-run", "show {}"])
-def test_what_a_shell_takes_away_is_said(tmp_path: Path, words: str) -> None:
-    """A removed current folder, and memory beyond a limit, end in no traceback."""
-    limit, message = "rmdir $PWD", "the current folder was removed"
-    if "{}" in words:
-        limit, message = "ulimit -v 150000", "memory is exhausted"
-    words = words.format(Path(__file__).parents[1] / "campaigns/format-1")
-    argv = ["bash", "-c", f"{limit}; {sys.executable} -P -m volbench {words}"]
+@pytest.mark.parametrize("words", ["show ../x", "run quick --on . --dry-run"])
+def test_a_removed_current_folder_is_said(tmp_path: Path, words: str) -> None:
+    """Python itself fails without one."""
+    argv = ["bash", "-c", f"rmdir $PWD; {sys.executable} -P -m volbench {words}"]
     done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert f"volbench: {message}\n  hint: " in done.stderr
+    assert "volbench: the current folder was removed\n  hint: " in done.stderr
 
 
 def test_messages_contain_no_control_characters(tmp_path: Path, volbench: Volbench) -> None:

@@ -161,15 +161,17 @@ def test_campaigns_on_one_disk_at_once_have_a_finding_each(
 ) -> None:
     """In the results of both, whichever began first; the second says so as it begins."""
     short = profile(tmp_path, "rw: randread, bs: 4k, size: 1m")
-    fio = HeldFio(tmp_path)
     outs, procs = [tmp_path / name for name in ("out1", "out2")], []
-    for out in outs:
+    held = [HeldFio(tmp_path / name) for name in "12"]
+    for out, fio in zip(outs, held, strict=True):
         volume = out.with_suffix(".volume")
         volume.mkdir()
         procs.append(start("run", short, "--on", volume, "-o", out, env=fio.environment))
         until(lambda: len(list(tmp_path.glob("out?/runs/*/facts.json"))) == len(procs))
-    fio.release()
-    texts = [process.communicate(timeout=300)[1] for process in procs]
+    texts = []
+    for fio, process in zip(held, procs, strict=True):  # the first ends while the second is there
+        fio.release()
+        texts.append(process.communicate(timeout=300)[1])
     assert "is also used by " in texts[1]  # and by campaigns of other tests
     for out in outs:
         assert "used the same disk: 2" in volbench("check", out, "--json").stdout

@@ -84,7 +84,8 @@ def _is_slower(first_s: float, second_s: float, *, ratio: float) -> bool:
 
 def describe(probe: ColdProbe) -> str:
     """Return the result of a probe in words."""
-    if probe.cold:
+    is_cold = probe.cold and probe.zero_share != 1  # zeros alone do not tell, however slow
+    if is_cold:
         verdict = "cold"
     elif (probe.zero_share or 0.0) >= MIN_UNDECIDED_SHARE:
         verdict = "undecided"
@@ -106,7 +107,7 @@ def describe(probe: ColdProbe) -> str:
     never = (
         ": never written, or filled with zeros. Reads do not show how slow first writes are: "
         "fill the volume with volbench warmup, which shows it"
-        if probe.never_written and not probe.cold
+        if probe.never_written and not is_cold
         else ""
     )
     return f"{verdict}: {times}. {zeros}{never}."
