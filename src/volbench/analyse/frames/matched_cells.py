@@ -77,14 +77,14 @@ def match_cells(
         for row, extra in zip(plain, kept, strict=True)
     )
     others = [f.column for f in design.factors if f.column not in {_SIDE, *compared, *WORKLOAD}]
-    told: list[dict[str, object]] = [{} for _ in rows]  # Factors that split the cell of each row
+    split: list[dict[str, object]] = [{} for _ in rows]  # Factors that split the cell of each row
     for name in others:
         values = [hashable(cell.values[name]) for cell in design.cells]
         of_rows = [values[number] for number in design.cell_of_rows]
-        cells = _split_where_several(cells, sides, of_rows, name, told)
-    cells = _split_where_several(cells, sides, _shared_arms(cells, plain, sides), "arm", told)
+        cells = _split_where_several(cells, sides, of_rows, name, split)
+    cells = _split_where_several(cells, sides, _shared_arms(cells, plain, sides), "arm", split)
     cells = _joined_by_job(cells, plain, sides, kept)
-    return MatchedCells(tuple(cells), tuple(_labels(cells, plain, core, told, compared)))
+    return MatchedCells(tuple(cells), tuple(_labels(cells, plain, core, split, compared)))
 
 
 def _varies_within(design: Design, column: str) -> bool:
@@ -99,13 +99,13 @@ def _split_where_several(
     sides: Sequence[str],
     values: Sequence[Hashable],
     name: str,
-    told: Sequence[dict[str, object]],
+    split: Sequence[dict[str, object]],
 ) -> list[int]:
     of_side: dict[tuple[int, str], set[Hashable]] = {}
     for key in zip(cells, sides, values, strict=True):
         of_side.setdefault(key[:2], set()).add(key[2])
     several = {cell for (cell, _), found in of_side.items() if len(found) > 1}
-    for cell, value, factors in zip(cells, values, told, strict=True):
+    for cell, value, factors in zip(cells, values, split, strict=True):
         if cell in several:
             factors[name] = value
     return codes_of(
@@ -158,7 +158,7 @@ def _labels(
     cells: Sequence[int],
     rows: Sequence[Row],
     core: Collection[str],
-    told: Sequence[Mapping[str, object]],
+    split: Sequence[Mapping[str, object]],
     compared: Collection[str],
 ) -> list[str]:
     members: dict[int, list[int]] = {}
@@ -176,6 +176,6 @@ def _labels(
         }
         known = {name: value for name, value in shared.items() if value is not None}
         unknown = {"iodepth": None} if "iodepth" in core and "iodepth" not in known else {}
-        text = workload_text({**known, **unknown, **told[places[0]]})
+        text = workload_text({**known, **unknown, **split[places[0]]})
         texts[cell] = text or str(first.get("job") or "unknown")
     return [texts[cell] for cell in cells]

@@ -160,7 +160,7 @@ def touches(
         raise InputError(
             f"job {job.name}: the volume has no size", hint="declare it with size: 10g"
         )
-    if basis.has_sprandom:
+    if basis.has_sprandom and passes == ["random"]:  # not in another pass over the same role
         options = {"sprandom": "1", **options}
     pieces = _pieces(passes[0], warming.extents, options, basis, size_bytes=size_bytes)
     if not pieces:
