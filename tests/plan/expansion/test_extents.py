@@ -61,6 +61,8 @@ def test_only_writing_modes_write(mode: WarmingMode) -> None:
     """Reading never plans a write, and never a check of what nobody wrote."""
     job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=mode))
     planned = list(touches(job, {}, size_bytes=5 * MIB, kind=VolumeKind.DEVICE))
+    newer = touches(job, {}, size_bytes=5 * MIB, kind=DEVICE, basis=Basis(has_sprandom=True))
+    assert any("sprandom" in touch.section.options for touch in newer) == ("random" in mode)
     patterns = {touch.section.options["rw"] for touch in planned}
     reads = {WarmingMode.READ, WarmingMode.READ_WRITTEN}
     assert bool(patterns & {"write", "randwrite"}) == (mode not in reads)
