@@ -1,5 +1,6 @@
 """What a user named stays in its place and keeps its length, and its filesystem is never filled."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -119,6 +120,34 @@ def test_holes_need_space(  # noqa: PLR0913, PLR0917 - fixtures and parameters
     writes = profile(tmp_path, f"rw: write, bs: 1m, {options}")
     done = volbench("run", writes, "--on", str(target), *named, "-o", tmp_path / "out")
     assert done.returncode == code, done.stderr
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_campaigns_at_once_do_not_fill_a_filesystem(
+    volbench: Volbench, tmp_path: Path, small: Path, *, is_killed: bool
+) -> None:
+    """What one is about to write is not free for the next one, until it has ended or was killed."""
+    writes, held = profile(tmp_path, "rw: write, size: 60m, fallocate: none"), HeldFio(tmp_path)
+    for name in "ab":
+        (small / name).mkdir()
+    named = ("-o", tmp_path / "first")
+    first = start("run", writes, "--on", small / "a", *named, env=held.environment)
+    until(lambda: list(tmp_path.glob("first/runs/*/facts.json")))
+    (announced,) = Path("/run/lock").glob("volbench-room-7:*")
+    refused = volbench("run", writes, "--on", small / "b", "-o", tmp_path / "refused")
+    assert refused.returncode == 3
+    assert announced.name.partition(".")[2] in refused.stderr
+    if is_killed:
+        first.kill()
+    held.release()
+    first.communicate(timeout=300)
+    if is_killed:
+        with announced.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # until its supervisor has ended it
+        assert volbench("status", tmp_path / "first", "--clean").returncode == 0
+    done = volbench("run", writes, "--on", small / "b", "-o", tmp_path / "second")
+    assert done.returncode == 0, done.stderr
+    assert not announced.exists()
 
 
 @pytest.mark.parametrize("is_cut", [False, True])

@@ -141,6 +141,10 @@ class FakeExecutor(LocalBase):
         """Return the facts of the scripted host, which has no clock."""
         return self.ask(survey), ()
 
+    def announce(self, *_arguments: object) -> tuple[int, tuple[str, ...]]:
+        """Return the free bytes, which no other campaign takes."""
+        return self.free, ()
+
     def remove_exactly(self, files: Sequence[NamedFile]) -> list[bool]:
         """Remove scripted files in order."""
         return [
@@ -161,6 +165,7 @@ class FakeExecutor(LocalBase):
                 self.write_files,
                 self.remove_exactly,
                 self.make_private_folder,
+                self.announce,
             )
         }
         if function := scripted.get(operation.__name__):

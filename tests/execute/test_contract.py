@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.execute.fake import FakeExecutor, FakeProcess
-from tests.execute.host_files import names_in, stat_of, write
+from tests.execute.host_files import stat_of, write
 from tests.extensions.kubernetes.image import NAME
 from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.fleet.hosts import Fleet, fleet
 from tests.waiting import until
 from volbench.errors import TransportError
-from volbench.execute.agent.files import NamedFile, real_path, remove_exactly
+from volbench.execute.agent.files import real_path
 from volbench.execute.agent.processes import lifetime as lifetime_of
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
@@ -211,18 +211,6 @@ def test_symlinks_are_resolved(machine: Machine) -> None:
         name: f"{root}/{path}" for name, path in real.items()
     }
     assert machine.executor.ask(real_path, "/") == "/"
-
-
-def test_files_are_removed(machine: Machine) -> None:
-    """A removed file is gone, and its removal can be repeated."""
-    path = f"{machine.root}/folder/a"
-    status = stat_of(machine.executor, path)
-    assert status is not None
-    for _ in range(2):
-        file = NamedFile(path, status.identity)
-        assert machine.executor.ask(remove_exactly, [file]) == [True]
-    assert stat_of(machine.executor, path) is None
-    assert names_in(machine.executor, f"{machine.root}/folder") == ("b",)
 
 
 def test_output_is_read_as_it_arrives(machine: Machine) -> None:

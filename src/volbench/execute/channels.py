@@ -1,15 +1,9 @@
 """Channels: a byte stream to a program on a machine, and nothing else.
 
 Each way to reach a machine (ssh, pod, subprocess) is one channel. It starts a program, carries
-bytes to its standard input, and reports what it prints and how it ends:
-
-    stream = channel.open(argv, on_output, on_end, within_s=30.0)
-    stream.send(b"...")
-    stream.close()
-
-The agent is the only program that is started this way (`execute.client`): everything else,
-such as files, other programs and time limits, is asked of the agent. Transient errors of a
-channel are retried with growing waits and jitter.
+bytes to its standard input, and reports what it prints and how it ends. The agent is the only
+program that is started this way (`execute.client`): everything else is asked of the agent.
+Transient errors of a channel are retried with growing waits and jitter.
 """
 
 from __future__ import annotations
@@ -51,18 +45,12 @@ class Stream(Protocol):
     """Standard input of a running program."""
 
     def send(self, data: bytes) -> None:
-        """Write to standard input, all of it; several threads never call it at the same time.
-
-        Raises:
-            ConnectError: the connection is broken.
-        """
+        """Write all to standard input, or raise ConnectError; never in two threads at a time."""
 
     def close(self, *, in_doubt: bool = False) -> None:
         """Close standard input and the stream, without a further call of its receivers.
 
-        Args:
-            in_doubt: whether the connection below may be dead, so that it is to be tested before
-                it is used again.
+        In doubt, the connection below may be dead, and is tested before it is used again.
         """
 
 
@@ -152,11 +140,7 @@ class SubprocessStream:
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, data: bytes) -> None:
-        """Write to standard input.
-
-        Raises:
-            ConnectError: the program has ended.
-        """
+        """Write to standard input, or raise ConnectError if the program has ended."""
         assert self.process.stdin is not None  # noqa: S101 - a pipe
         view = memoryview(data)
         try:

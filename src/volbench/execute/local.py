@@ -20,7 +20,6 @@ from volbench.execute.agent import supervisor
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.facts import Survey, survey
 from volbench.execute.agent.files import (
-    NamedFile,
     place_of_others,
     read_files,
     real_path,
@@ -147,25 +146,18 @@ class LocalBase:
     """Operations without effect on the controller's own machine."""
 
     is_remote = False
+    silent_s = 0.0
+    trouble = ""
 
     def work_folder(self, folder: str, *, name: str) -> str:
         """Return the controller's own directory."""
         del name
         return folder
 
-    def owe(self, files: Sequence[NamedFile]) -> None:
-        """Do nothing: no link to the controller can break."""
+    def close(self, *_arguments: object, **_options: object) -> None:
+        """Do nothing: processes go on, files are in their place, and no link can break."""
 
-    def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Do nothing: all files are already in place."""
-
-    def remove_work_folder(self, path: str) -> None:
-        """Do nothing: the directory belongs to the controller."""
-
-    def wait_when_unreachable(
-        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
-    ) -> None:
-        """Do nothing: the host is always reachable."""
+    owe = fetch_work_folder = remove_work_folder = wait_when_unreachable = close
 
     def stream(
         self,
@@ -181,19 +173,6 @@ class LocalBase:
                 take(part)
         except AgentError as error:
             raise OperationError(error.kind, error.message) from error
-
-    @property
-    def silent_s(self) -> float:
-        """Zero: the host always responds."""
-        return 0.0
-
-    @property
-    def trouble(self) -> str:
-        """Empty: no connection can break."""
-        return ""
-
-    def close(self) -> None:
-        """Release the host; running processes continue."""
 
 
 class LocalExecutor(LocalBase, AgentHost):

@@ -155,7 +155,9 @@ class SharedLocks(Protocol):
 class Executor(Protocol):
     """Interface to a host: each operation is one round trip, and answers all that is asked at once.
 
-    What only looks at the host is a function of the agent, which `ask` and `stream` call there.
+    What only looks at the host is a function of the agent, which `ask` and `stream` call there;
+    they raise OperationError where it cannot be carried out. TransportError: a host does not answer
+    as it should, or what is missing or unreadable there. RefusedError: a device cannot be opened.
     """
 
     host: str  # its name
@@ -176,20 +178,12 @@ class Executor(Protocol):
         """Return readings of the host's clock, in one round trip; none if it has no clock."""
 
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
-        """Return the facts of the host, and readings of its clock.
-
-        Raises:
-            TransportError: the host does not respond.
-        """
+        """Return the facts of the host, and readings of its clock."""
 
     def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function of the agent on the host; see `execute.agent.operations`.
 
         Its arguments are what JSON can carry; a `snapshot` is made there.
-
-        Raises:
-            OperationError: it could not be carried out.
-            TransportError: the host does not answer, or with something else than the function does.
         """
 
     def stream(
@@ -204,10 +198,6 @@ class Executor(Protocol):
 
         Args:
             take: called with each part, in this thread; it ends the generator by raising.
-
-        Raises:
-            OperationError: it could not be carried out.
-            TransportError: the host does not answer.
         """
 
     def run(
@@ -218,10 +208,6 @@ class Executor(Protocol):
         Args:
             texts: contents of small temporary files, whose paths follow the arguments; they are
                 removed when the program ends, even if the controller is killed meanwhile.
-
-        Raises:
-            TransportError: the program is missing, or was killed after `timeout_s`, or the files
-                cannot be written.
         """
 
     def start(
@@ -243,50 +229,25 @@ class Executor(Protocol):
                 a path that ends with a slash is a folder.
             on_intent: called right before the start with the path of the control folder, which is
                 the handle of a program that outlives the controller.
-
-        Raises:
-            TransportError: a file cannot be written, or the program cannot be started.
         """
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> Process:
-        """Reattach to a process that an earlier controller started.
-
-        Raises:
-            TransportError: the host does not support reattaching.
-        """
+        """Reattach to a process that an earlier controller started, where that is possible."""
 
     def hold(self, path: str) -> HeldDevice | None:
-        """Open a block device exclusively; None where only a run's own program can hold it.
-
-        Raises:
-            RefusedError: the device cannot be opened.
-        """
+        """Open a block device exclusively; None where only a run's own program can hold it."""
 
     def owe(self, files: Sequence[NamedFile]) -> None:
-        """Let the host remove files by itself if it loses the controller before they are gone.
-
-        Args:
-            files: path and identity, as for `agent.files.remove_exactly`; they replace those of an
-                earlier call.
-        """
+        """Let the host remove these files, instead of the last, if it loses the controller."""
 
     def work_folder(self, folder: str, *, name: str) -> str:
-        """Return the host's counterpart of a directory of the controller.
+        """Return the directory itself on the controller's machine, elsewhere one of a unique name.
 
-        On the controller's own machine, both are the same directory. Elsewhere it may not exist
-        until the first file is written to it.
-
-        Args:
-            folder: existing directory of the controller.
-            name: unique on the host: names joined by ``/``.
+        That may contain ``/``, and may not exist until the first file is written to it.
         """
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Copy all files of a work folder to the controller's, each atomically.
-
-        Raises:
-            TransportError: a file is unreadable on the host, or was corrupted in transit.
-        """
+        """Copy all files of a work folder to the controller's, each atomically."""
 
     def remove_work_folder(self, path: str) -> None:
         """Remove a work folder recursively; never the controller's own directory."""
@@ -294,12 +255,7 @@ class Executor(Protocol):
     def wait_when_unreachable(
         self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
     ) -> None:
-        """Extend the retry period for the case that the host becomes unreachable.
-
-        Args:
-            unless: polled between attempts; True ends the retries.
-            is_hung: polled also while a request waits; True abandons it, and ends the retries.
-        """
+        """Extend the retries of an unreachable host; either ends them, `is_hung` also a request."""
 
     def close(self) -> None:
         """Release the host; running processes continue."""

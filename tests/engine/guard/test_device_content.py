@@ -11,7 +11,6 @@ from tests.engine.conftest import HERE, IMAGE_BYTES, Disks, call, refusal
 from volbench.engine.hosts.described_volumes import Content, content_of, look_at_volume
 from volbench.execute.agent import files
 from volbench.execute.agent.partition_tables import read_table
-from volbench.execute.agent.signatures import find_magic
 from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
@@ -151,14 +150,6 @@ def test_a_boot_sector_of_a_filesystem_is_not_a_partition_table() -> None:
     """It ends with the two bytes of an MBR, and has code where the entries would be."""
     sector = bytes(446) + bytes(range(64)) + b"\x55\xaa"
     assert not read_table(read_from(sector + bytes(MIB)), MIB).kind
-
-
-def test_random_data_has_no_signature() -> None:
-    """Two bytes of the magic of ext4 are not enough."""
-    data = bytearray(MIB)
-    data[0x438:0x43A] = b"\x53\xef"
-    data[1048:1052] = (77).to_bytes(4, "little")
-    assert not find_magic(read_from(bytes(data)), MIB)
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from volbench.engine.guard.run_guard import RunConsent
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.errors import FioError, InputError, RefusedError
+from volbench.execute.agent.locks import Room
 from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed
@@ -74,6 +75,11 @@ def test_a_rejected_job_is_found_among_many() -> None:
 MIB = 1 << 20
 
 
+def alone(_room: Room) -> tuple[int, Sequence[str]]:
+    """Return what no other campaign takes."""
+    return 2**40, ()
+
+
 def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_written() -> None:
     """A shared file and the overlays of two clients count once, in all folders of a filesystem."""
     base = section("base", rw="write", size=100 * MIB, filename="base")
@@ -93,24 +99,24 @@ def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_writte
     files = {path: Mock(stat=None, copied_bytes=0) for run in runs for path in planned_files(run)}
     seen = Mock(space=(379 * MIB, 3), device=None, holes=())
     state = Mock(files=files, volumes=dict.fromkeys(("/data", "/more"), seen))
-    check_rooms(runs, state)
+    check_rooms(runs, state, alone)
     seen.space = (378 * MIB, 3)
     with pytest.raises(RefusedError, match="3 files in /data needs 300 MiB") as caught:
-        check_rooms(runs, state)
+        check_rooms(runs, state, alone)
     assert "size=99m" in caught.value.hint
     files["/data/base"].stat = Mock(size_bytes=100 * MIB, allocated_bytes=100 * MIB)
     seen.space = (170 * MIB, 3)
     with pytest.raises(RefusedError, match="2 files in /data needs 200 MiB"):
-        check_rooms(runs, state)
+        check_rooms(runs, state, alone)
     files["/data/base"].copied_bytes = 5 * MIB  # by an overlay
     with pytest.raises(RefusedError, match="3 files in /data needs 205 MiB"):
-        check_rooms(runs, state)
+        check_rooms(runs, state, alone)
     seen.space = (170 * MIB, 1)
     with pytest.raises(RefusedError, match="room for 1 more files, not 2"):
-        check_rooms(runs, state)
+        check_rooms(runs, state, alone)
     seen.space, seen.storage.filesystem = (170 * MIB, 3), "btrfs"  # keeps what is overwritten
     with pytest.raises(RefusedError, match="3 files in /data needs 505 MiB"):
-        check_rooms(runs, state)
+        check_rooms(runs, state, alone)
 
 
 NOBODY = 65534

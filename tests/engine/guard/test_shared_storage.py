@@ -4,6 +4,7 @@ import ctypes
 import os
 import stat
 import struct
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.engine.conftest import HERE, IMAGE_BYTES, Disks, call, refusal
 from tests.engine.machines import Server
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.described_volumes import describe_files
+from volbench.execute.agent import mounts
 from volbench.execute.agent.locks import places
 
 
@@ -40,7 +42,7 @@ def test_an_image_attached_twice_and_held_by_a_program(disks: Disks) -> None:
         os.close(descriptor)
     upper = disks.attach(Path(second))
     with image.open("r+b"):
-        message = f"is on a file in other use: {image} is in use by "
+        message = f"is in other use: {image} is in use by "
         assert message in refusal(HERE, upper, allow=[first, upper])
 
 
@@ -206,8 +208,11 @@ class TestOtherNamesOfAnImage:
         expected = f"cannot be compared with the file of the loop device {Path(device).name}"
         assert expected in refusal(HERE, disks.attach(image))
 
-    def test_an_image_that_the_kernel_mounts_without_a_loop_device(self, disks: Disks) -> None:
-        """An erofs is mounted from its file; one whose file has no name any more may be any."""
+    @pytest.mark.parametrize("is_elsewhere", [False, True])
+    def test_an_image_that_the_kernel_mounts_without_a_loop_device(
+        self, disks: Disks, *, is_elsewhere: bool
+    ) -> None:
+        """An erofs is mounted from its file, also in another mount namespace; maybe a nameless."""
         image, point = disks.image(), disks.folder / "mounted"
         superblock = struct.pack("<3I2BH2Q5I", 0xE0F5E1E2, 0, 0, 12, 0, 36, 1, 0, 0, 2, 0, 0, 0)
         folder = struct.pack("<4H", 0, 0, stat.S_IFDIR | 0o755, 2)  # its root
@@ -216,6 +221,12 @@ class TestOtherNamesOfAnImage:
         point.mkdir()
         if ctypes.CDLL(None).mount(bytes(image), bytes(point), b"erofs", os.ST_RDONLY, None):
             pytest.skip("this kernel mounts no file as erofs")
+        held = ("unshare", "--mount", "sh", "-c", "echo begun; read line")
+        other = subprocess.Popen(held, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"begun\n"
+        if is_elsewhere:
+            call("umount", str(point))
         try:
             device = disks.attach(image)
             for _ in range(2):
@@ -223,7 +234,24 @@ class TestOtherNamesOfAnImage:
                 assert f"in other use: {image} is in use as erofs at {point}" in problem
                 image = image.rename(disks.folder / "renamed")
         finally:
-            call("umount", str(point))
+            other.communicate()
+            if not is_elsewhere:
+                call("umount", str(point))
+
+    @pytest.mark.parametrize(
+        "name", ["target/core/fileio_0/a/udev_path", "nvmet/subsystems/q/namespaces/1/device_path"]
+    )
+    def test_what_the_machine_exports(
+        self, disks: Disks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    ) -> None:
+        """A device, or the file below a loop device, that a kernel without LIO seems to export."""
+        monkeypatch.setattr(mounts, "_CONFIG", f"{tmp_path}/")
+        image = disks.image()
+        device = disks.attach(image)
+        (tmp_path / name).parent.mkdir(parents=True)
+        for exported in (device, image):
+            (tmp_path / name).write_text(f"{exported}\n")
+            assert "in use as export " in refusal(HERE, device, wipe=True)
 
     def test_a_check_copies_no_file_of_a_lower_layer(self, disks: Disks) -> None:
         """An overlay copies a whole file that is opened for writing, which needs space for it."""

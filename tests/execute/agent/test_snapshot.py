@@ -25,11 +25,8 @@ from volbench.execute.agent.snapshot import Snapshot, within
 from volbench.execute.agent.used_blocks import used_blocks
 from volbench.execute.agent.volumes import (
     VolumeQuestion,
-    describe_files,
     describe_volumes,
-    file_identities,
 )
-from volbench.execute.typed_operations import checked_answer
 
 
 @pytest.fixture(name="disks")
@@ -77,14 +74,6 @@ def test_a_hung_volume_is_skipped() -> None:
         within(300, Path.read_text, Path("/"))
 
 
-def test_the_survey_of_a_machine_survives_json() -> None:
-    """Facts arrive as they are sent."""
-    facts = survey()
-    assert checked_answer(survey, json.loads(json.dumps(facts)), host="here") == facts
-    assert facts.kernel == os.uname().release
-    assert facts.boot_id
-
-
 @pytest.mark.root
 def test_the_memory_limit_of_a_cgroup_is_a_fact() -> None:
     """What a container may use, beside the memory of its machine; a higher limit is none."""
@@ -108,35 +97,6 @@ def test_the_memory_limit_of_a_cgroup_is_a_fact() -> None:
     finally:
         until(lambda: not (group / "cgroup.procs").read_text())
         group.rmdir()
-
-
-@pytest.mark.root
-def test_the_description_of_a_device_survives_json(disks: Disks, tmp_path: Path) -> None:
-    """Uses, content, edges and identity of a partition and its disk, and files of a folder."""
-    disk = disks.attach()
-    part = disks.partition(disk)
-    disks.format(part)
-    disks.mount(part)
-    file = tmp_path / "file"
-    file.write_text("x")
-    paths = (str(file),)
-    folder = VolumeQuestion(str(tmp_path), files=paths, allow=paths, folder=str(tmp_path))
-    answer = describe_volumes([question(disk), question(part), folder], space=["/"])
-    arrived = checked_answer(describe_volumes, json.loads(json.dumps(answer)), host="here")
-    assert arrived == answer
-    first, second, in_folder = answer.volumes
-    for device in (first.device, second.device):
-        assert device is not None
-        assert device.use is not None
-        assert device.use.mounted_at
-        assert device.pin is not None
-        assert device.pin.size_bytes > 0
-    assert first.device is not None
-    assert [part.type for part in first.device.content or ()] == ["", "ext4"]
-    (described,) = in_folder.files
-    assert described.named
-    assert describe_files([str(file)]) == (described._replace(named=False, content=None),)
-    assert file_identities([str(file), "/missing"]) == (described.identity, None)
 
 
 def test_the_login_user_is_known_under_sudo(

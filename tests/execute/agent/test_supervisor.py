@@ -66,17 +66,6 @@ def test_program_runs_in_its_folder_with_its_environment(folder: Path) -> None:
     )
 
 
-def test_folders_may_be_relative(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are those of the caller, not of the working directory of the program."""
-    monkeypatch.chdir(folder)
-    Path("run").mkdir()
-    supervisor.launch(
-        argv=["sh", "-c", "pwd >&2"], cwd="run", stderr="run/err", control="run/.c", longest_s=30.0
-    )
-    assert events(folder / "run")[-1] == Event("status", number=0)
-    assert (folder / "run" / "err").read_text() == f"{folder / 'run'}\n"
-
-
 def test_second_launch_starts_nothing(folder: Path) -> None:
     """A request whose reply was lost is repeated."""
     first = launch(folder, "sh", "-c", "echo x >>hits; sleep 60")

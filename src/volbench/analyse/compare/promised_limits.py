@@ -189,9 +189,6 @@ def deliveries(frame: Frames, plans: Mapping[str, Run], profile: str = "") -> li
         frame: returns a frame by name.
         plans: id of a run to its plan.
         profile: whose runs count; empty for all.
-
-    Raises:
-        InputError: no run measures a limit.
     """
     rows = measured(frame("summary"))
     rows = rows[[_measures_a_limit(plans.get(run), profile) for run in rows["run"]]]

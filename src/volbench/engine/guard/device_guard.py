@@ -3,10 +3,9 @@
 fio only looks for the given name in the mount table, so it misses symlinks, mounted partitions,
 swap and RAID members. These checks compare device numbers instead.
 
-The kernel numbers every attachment of a disk (``diskseq``, Linux 5.15), which identifies a device
-within one boot. After a reboot or a reattachment it must have the same serial number, WWN or loop
-backing file, or its first and last MiB must be unchanged: they are recorded at the end of a run and
-compared before the next run, and count as unknown while a run writes, and after a crash.
+The kernel's number of an attachment (``diskseq``, Linux 5.15) identifies a device within one boot.
+Later it must have the same serial number, WWN or loop backing file, or its first and last MiB as at
+the end of the last run, which are unknown while a run writes and after a crash.
 """
 
 from __future__ import annotations
@@ -202,7 +201,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
         ),
         (loop, f"is in use by the loop device {loop}", f"detach it: losetup -d /dev/{loop}"),
         (use.hidden, f"cannot be compared with the file of the loop device {use.hidden}", LAYERED),
-        (use.file_use, f"is on a file in other use: {use.file_use}", "end it: fuser -v FILE"),
+        (use.file_use, f"is in other use: {use.file_use}", "end it: fuser -v FILE"),
         (
             member,
             f"is a partition of {member.node}, a member of a larger volume: {signature_of(member)}"

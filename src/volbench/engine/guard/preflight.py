@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import product
 
 from volbench.engine.guard.device_guard import NOT_OPENED, Opened
@@ -19,8 +20,10 @@ from volbench.engine.guard.run_guard import (
 from volbench.engine.guard.scratch_files import displaces
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import Content, HostState, look_at
+from volbench.engine.hosts.device_lock import room_left
 from volbench.errors import FioError, InputError, NoSpaceError, quoted
 from volbench.execute.agent.block_reads import reach_nbd
+from volbench.execute.agent.locks import Room
 from volbench.execute.agent.volumes import DescribedFile, KnownFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import render, writes
@@ -41,6 +44,9 @@ _CPU_LIST = re.compile(r"([0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*)?
 
 _DEFAULT_BLOCK = 4096
 _COPYING = ("btrfs", "zfs", "bcachefs", "nilfs2")  # Keep what is overwritten for a while
+_MAX_ANNOUNCED = 1000  # Files of an announcement, whose blocks are looked at
+LeftByOthers = Callable[[Room], tuple[int, Sequence[str]]]
+"""Return the free bytes that other campaigns leave, and their keys; see `locks.announce`."""
 
 
 def check_campaign(
@@ -67,7 +73,7 @@ def check_campaign(
         check_memory(run, memory_bytes=facts.usable_memory_bytes)
         guard.check(run, state, ours=made.__contains__, rooms=False)
         made.update(path for path in planned_files(run) if _is_missing(path, state))
-    check_rooms(runs, state)
+    check_rooms(runs, state, partial(room_left, host.executor, campaign, None))
     if parsing is not None:
         parsing.result()
 
@@ -176,7 +182,8 @@ class RunGuard:
                 opened=opened.get(part.volume.target),
             )
         if rooms:
-            check_rooms([run], state)
+            left = partial(room_left, self._executor, self._campaign, run.client)
+            check_rooms([run], state, left)
 
     def files_to_keep(
         self, run: Run, state: HostState, *, ours: Callable[[str], bool]
@@ -202,7 +209,7 @@ class RunGuard:
         return RunConsent(**given | allowed | more)
 
 
-def check_rooms(runs: Sequence[Run], state: HostState) -> None:
+def check_rooms(runs: Sequence[Run], state: HostState, left_by_others: LeftByOthers) -> None:
     """Check the free space of each filesystem for all that runs allocate and keep."""
     groups: dict[tuple[tuple[int, int], int], dict[str, Range]] = {}
     devices: dict[str, set[Range]] = {}
@@ -227,7 +234,7 @@ def check_rooms(runs: Sequence[Run], state: HostState) -> None:
     largest = max((int(size) for size in sizes if size.isdecimal()), default=0)
     written: dict[str, int] = {}
     beside: dict[tuple[int, int], int] = {}
-    for (place, _), unlinked in groups.items():
+    for (place, _), unlinked in sorted(groups.items()):  # the last announcement is the largest
         used = {**groups.get((place, -1), {}), **unlinked}
         missing = {
             path: _missing_bytes(state.files[path], used[path], is_copied=path in copied)
@@ -244,32 +251,46 @@ def check_rooms(runs: Sequence[Run], state: HostState) -> None:
             )
         if needed_bytes := sum(missing.values()):
             beside[place] = max(beside.get(place, 0), needed_bytes)
-            first_path, *others = filter(missing.get, missing)
+            first_path, *others = files = tuple(filter(missing.get, missing))
             folder = first_path.rpartition("/")[0]
+            files = () if copied or len(files) > _MAX_ANNOUNCED else files
+            free, keys = left_by_others(Room(place, seen.nearest, needed_bytes, files))
             check_space(
                 f"the layout of {len(others) + 1} files in {folder}" if others else first_path,
-                free_bytes=seen.space[0],
+                free_bytes=min(free, seen.space[0]),
+                others=keys,
                 needed_bytes=needed_bytes,
                 jobs=max(needed_bytes / (largest or needed_bytes), 1),
             )
     for target, used_ranges in devices.items():
         written[target] = sum(end - start for start, end in used_ranges)
-    _check_below(written, beside, state)
+    _check_below(written, beside, state, left_by_others)
 
 
 def _check_below(
-    written: Mapping[str, int], beside: Mapping[tuple[int, int], int], state: HostState
+    written: Mapping[str, int],
+    beside: Mapping[tuple[int, int], int],
+    state: HostState,
+    left_by_others: LeftByOthers,
 ) -> None:
     """Check the filesystems of sparse files below volumes, where other files take bytes too."""
     needed: dict[tuple[int, int], dict[str, int]] = {}
-    free: dict[tuple[int, int], int] = {}
+    rooms: dict[tuple[int, int], tuple[Room, int]] = {}
     for target, written_bytes in written.items():
-        for hole_bytes, free_bytes, place in state.volumes[target].holes:
-            free[place] = free_bytes
-            needed.setdefault(place, {})[target] = min(hole_bytes, written_bytes)
+        for room, free_bytes in state.volumes[target].holes:
+            rooms[room.place] = room, free_bytes
+            needed.setdefault(room.place, {})[target] = min(room.needed_bytes, written_bytes)
     for place, sizes in needed.items():
-        needed_bytes = sum(sizes.values()) and sum(sizes.values()) + beside.get(place, 0)
-        check_space(" and ".join(sizes), free_bytes=free[place], needed_bytes=needed_bytes)
+        if below_bytes := sum(sizes.values()):
+            room, free_bytes = rooms[place]
+            room = room._replace(needed_bytes=below_bytes + beside.get(place, 0))
+            free, keys = left_by_others(room)
+            check_space(
+                " and ".join(sizes),
+                free_bytes=min(free, free_bytes),
+                needed_bytes=room.needed_bytes,
+                others=keys,
+            )
 
 
 def _copied(runs: Sequence[Run], state: HostState) -> set[str]:

@@ -194,6 +194,7 @@ def check_space(
     needed_bytes: int,
     jobs: float = 1,
     options: str = "--set size={}",
+    others: Sequence[str] = (),
 ) -> None:
     """Check that a file system has room for new files and a reserve.
 
@@ -203,6 +204,7 @@ def check_space(
         path: a file or folder, or words for several; it may not exist yet.
         jobs: how often fio's `size` is written.
         options: of the command that write less, with a place for the size.
+        others: keys of other campaigns whose announced bytes are not free.
     """
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
     if needed_bytes and free_bytes < needed_bytes + reserve:
@@ -211,7 +213,8 @@ def check_space(
         other = f", or name a larger folder: {format_capacity(RESERVE_BYTES)} must stay free"
         raise NoSpaceError(
             f"{path} needs {format_capacity(needed_bytes)} and a reserve of "
-            f"{format_capacity(reserve)}, but only {format_capacity(free_bytes)} are free",
+            f"{format_capacity(reserve)}, but only {format_capacity(free_bytes)} are free"
+            + (f" besides what other campaigns write ({', '.join(others)})" if others else ""),
             hint=("free some space" if free_bytes else "free space or inodes (df -h, df -i)")
             + (less if fits >= _MIB else other),
         )

@@ -2,21 +2,23 @@
 
 Those of pods are stored in the cluster, as the pods of one node share its devices.
 
-Controllers see each other's locks. A lock outlives its controller while runs continue without one;
-a resume of the same campaign takes over its lock. Where there is no run, the agent of a host takes
-its locks back as soon as it finds its controller gone, which may have given the host up. Disks
-may be shared: each campaign there prints a note about the others, and records them with its runs.
+A lock outlives its controller while runs continue without one; a resume of the same campaign takes
+it over. Where there is no run, the agent of a host takes its locks back once its controller is
+gone. Disks may be shared: each campaign there prints a note about the others, and records them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from volbench.errors import RefusedError
 from volbench.execute.agent.locks import (
     Places,
     Reservation,
+    Room,
+    announce,
     campaigns_beside,
     lock_holder,
     places,
@@ -74,6 +76,16 @@ def other_campaigns(executor: Executor, campaign: Campaign) -> list[str]:
         return []
     beside = _campaigns_on_disks(executor, executor.shared_locks, campaign)
     return sorted(set().union(*beside.values()))
+
+
+def room_left(
+    executor: Executor, campaign: Campaign, client: int | None, room: Room
+) -> tuple[int, Sequence[str]]:
+    """Announce what a run takes; return the free bytes without those of other campaigns."""
+    if executor.shared_locks is not None:  # unknown to pods
+        return sys.maxsize, ()
+    with _refusing(executor):
+        return executor.ask(announce, room, campaign.key, client)
 
 
 def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str]:

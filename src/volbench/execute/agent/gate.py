@@ -1,18 +1,14 @@
 """Start gate: a benchmark waits in it until the common start.
 
-fio runs it as ``exec_prerun`` once its files are laid out and its jobs are set up, right before its
-clock starts; any other program is started by it. In the folder ``gate`` of the run it writes
-``ready``, waits for ``go`` with the start time in its own time, sleeps until then, and records in
-``woke`` when it woke up, for which start, and this machine's time then. A start that was postponed
-or revoked meanwhile is followed. A start time in the past counts as ``missed`` unless the word
-"late" follows it. So does one that is far ahead.
+fio runs it as ``exec_prerun`` once its jobs are set up, right before its clock starts; any other
+program is started by it. In the folder ``gate`` of the run it writes ``ready``, waits for ``go``
+with the start time in its own time, sleeps until then, and records in ``woke`` when it woke up, for
+which start, and this machine's time then. A start that was postponed or revoked is followed. One in
+the past, unless the word "late" follows it, or far ahead counts as ``missed``.
 
-Its own time is this machine's as it became ready, and goes on by the monotonic clock: whoever sets
-the clock meanwhile moves no start. ``ready`` has the reading of the monotonic clock beside it.
-
-fio's other jobs wait at a named pipe in their shells, which read it byte by byte and at the same
-time: what a shell reads there is a mixture. So the pipe only wakes them, and each looks whether the
-folder ``open`` exists.
+Its own time is this machine's as it became ready, and goes on by the monotonic clock, which is in
+``ready`` too: whoever sets the clock moves no start. fio's other jobs wait at a named pipe in their
+shells, which read it at the same time: it only wakes them, to look for the folder ``open``.
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums

@@ -8,28 +8,33 @@ its device has gone to another disk, which the kernel's number of the attachment
 """
 
 import contextlib
+import errno
+import fcntl
+import json
 import os
 import pwd
 import re
 import secrets
 import stat
 import threading
+import time
 import typing
 import zlib
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.block_devices import BlockDevice, Devices
-from volbench.execute.agent.files import first_line
+from volbench.execute.agent.files import first_line, free_space
 from volbench.execute.agent.mounts import mount_of, stored_at
 from volbench.execute.agent.snapshot import Snapshot
-from volbench.execute.agent.supervisor import ticks_of
+from volbench.execute.agent.supervisor import KEEPING, KEPT_OPEN, ticks_of
 
 _FOLDERS = ("/run/lock", "/tmp")  # noqa: S108 - only guarded folders, and no file is followed
 _NAME = re.compile(r"(?:disk-|dir-)?[0-9]{1,8}:[0-9]{1,8}(?:-[0-9a-f]{1,16}){0,2}\Z")
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z")
-_MAX_BYTES = 512  # Twice the longest lock: boot id, attachment and key.
+_MAX_BYTES = 1 << 20  # Of an announcement: the paths of a thousand files
 _INITIAL = "4026531836"  # PID namespace that sees all processes (PROC_PID_INIT_INO of the kernel)
 _TRIES = 3  # Of taking a void lock that other campaigns want too.
+_TURNS, _TURN_S = 100, 0.05  # Of waiting for others who announce what they write
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -47,6 +52,15 @@ class Reservation(typing.NamedTuple):
     holder: str  # of that device, see `take_lock`; nothing after it is locked or recorded
     # target to the other campaigns on its disk: key, user and process, if it ends with one
     shared: "dict[str, list[str]]"
+
+
+class Room(typing.NamedTuple):
+    """Space that a run is about to take on a filesystem."""
+
+    place: "tuple[int, int]"  # number of the filesystem
+    folder: str  # in it
+    needed_bytes: int
+    files: "tuple[str, ...]"  # that will have these bytes, where their blocks tell that
 
 
 class Places(typing.NamedTuple):
@@ -154,6 +168,7 @@ def release_unused() -> bool:
 def release(key: str) -> None:
     """Release all that a campaign holds, and remove its records on disks."""
     left = ""
+    _keep("." + key)
     with _Folder(_base()) as folder:
         for name in (each for each in folder.names() if each.startswith("volbench-")):
             if (name.partition(".")[2] or folder.read(name).rpartition(" ")[2]) == key:
@@ -185,6 +200,54 @@ def _target_names(snapshot: Snapshot, path: str) -> "list[str]":
 def _numbered(kind: str, status: os.stat_result, *, inode: bool = False) -> str:
     number = os.major(status.st_dev), os.minor(status.st_dev)
     return "{}-{}:{}".format(kind, *number) + ("-{:x}".format(status.st_ino) if inode else "")
+
+
+def announce(room: Room, key: str, client: "int | None") -> "tuple[int, tuple[str, ...]]":
+    """Announce what a run is to write, instead of its client's last; with None, look only.
+
+    An announcement counts as long as this process, or a program started since, has it locked. The
+    second campaign sees the first; where another user keeps the turn, both see each other.
+
+    Returns:
+        The bytes that other campaigns leave free, and the keys of those about to write.
+    """
+    place, path, needed_bytes, files = room
+    prefix = "volbench-room-{}:{}-".format(*place)
+    name = "{}{}.{}".format(prefix, client, _matching(_KEY, key))
+    with _Folder(_base()) as folder:
+        for _ in range(_TURNS):
+            with contextlib.suppress(OSError):
+                fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            time.sleep(_TURN_S)
+        if client is not None:
+            text = json.dumps([needed_bytes + _allocated_bytes(files), files])
+            _keep(name, folder.keep_locked(name, text))
+        announced = {}  # type: dict[str, int]
+        for other in folder.names():
+            holder = other.partition(".")[2]
+            if other.startswith(prefix) and holder != key and folder.is_locked(other):
+                with contextlib.suppress(TypeError, ValueError):  # no campaign wrote it
+                    size_bytes, files = json.loads(folder.read(other))
+                    announced[other] = max(0, int(size_bytes) - _allocated_bytes(files))
+        # What is written meanwhile counts twice
+        left_bytes = free_space(path)[0] - sum(announced.values())
+        holders = {other.partition(".")[2] for other in announced if announced[other]}
+    return max(0, left_bytes), tuple(sorted(holders))
+
+
+def _keep(ending: str, descriptor: "int | None" = None) -> None:
+    """Close announcements, by the ends of their names; or keep another open in their place."""
+    with KEEPING:
+        for name in [each for each in KEPT_OPEN if each.endswith(ending)]:
+            os.close(KEPT_OPEN.pop(name))
+        if descriptor is not None:
+            KEPT_OPEN[ending] = descriptor
+
+
+def _allocated_bytes(files: "typing.Iterable[str]") -> int:
+    found = [os.lstat(str(path)) for path in files if os.path.lexists(str(path))]
+    return 512 * sum({(each.st_dev, each.st_ino): each.st_blocks for each in found}.values())
 
 
 def take_lock(name: str, key: str, owner: str = "") -> str:
@@ -380,6 +443,23 @@ class _Folder:
         except OSError as error:
             os.unlink(temporary, dir_fd=self.descriptor)
             raise of_os_error(error) from error
+
+    def keep_locked(self, name: str, text: str) -> int:
+        """Write a file that is locked as long as the returned descriptor is open anywhere."""
+        temporary = self._write_lock(text)
+        descriptor = os.open(temporary, _READ, dir_fd=self.descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        os.rename(temporary, name, **self._both)
+        return descriptor
+
+    def is_locked(self, name: str) -> bool:
+        """Return whether a process has a file locked."""
+        try:
+            with open(os.open(name, _READ, dir_fd=self.descriptor)) as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno == errno.EWOULDBLOCK
+        return False
 
     def _write_lock(self, text: str) -> str:
         """Write a new file, and return its name."""

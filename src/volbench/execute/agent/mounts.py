@@ -5,7 +5,7 @@ See proc_pid_mountinfo(5), proc_swaps(5) and fstab(5).
 
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Iterator, NamedTuple
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.files import FileStat
@@ -14,6 +14,9 @@ from volbench.execute.agent.snapshot import Snapshot
 _UPPER = "upperdir=/"
 _MAX_OVERLAYS = 8  # Upper folders that are in overlays themselves: no kernel allows so many
 _MOUNTINFO = "/proc/self/mountinfo"
+_CONFIG = "/sys/kernel/config/"
+# Of LIO and nvmet: folder, folder in each of its folders, file with the path of what is exported
+_EXPORTS = (("target/core", "/", "/udev_path"), ("nvmet/subsystems", "/namespaces", "/device_path"))
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 _BLANKS = re.compile(r"[ \t]+")  # the kernel escapes only these; names may contain others
 _DELETED = re.compile(r" \(deleted\)\Z")
@@ -125,6 +128,29 @@ def source_of(snapshot: Snapshot, mount: Mount) -> "FileStat | None":
     if found is None or found.kind != "file":
         return found
     return snapshot.stat_visible(stored_at(snapshot, mount.source))
+
+
+def sources_elsewhere(snapshot: Snapshot) -> "Iterator[tuple[str, FileStat | None]]":
+    """Yield words on what is mounted in any mount namespace, or exported, and its device or file.
+
+    None stands for a file that is not in sight.
+    """
+    texts = {}  # type: dict[str, str]
+    for pid in filter(str.isdigit, snapshot.names("/proc")):
+        texts.setdefault(snapshot.text("/proc/{}/mountinfo".format(pid)), pid)
+    for text, pid in texts.items():
+        for mount in (_mount(line) for line in text.split("\n") if line):
+            if mount.filesystem == "erofs" and not mount.number[0]:
+                source = "/proc/{}/root{}".format(pid, mount.source)
+                words = "as erofs at {} of process {}".format(mount.mount_point, pid)
+                yield words, snapshot.stat_visible(source)
+    for base, below, file in _EXPORTS:
+        for group in snapshot.names(_CONFIG + base):
+            folder = _CONFIG + base + "/" + group + below
+            for name in snapshot.names(folder):
+                path = snapshot.text(folder + "/" + name + file).strip()
+                if path:
+                    yield "as export {} of {}".format(name, group), snapshot.stat_visible(path)
 
 
 def mount_numbers(snapshot: Snapshot, mount: Mount) -> "set[tuple[int, int]]":

@@ -60,6 +60,7 @@ _AS_USER = (
 _AS_ROOT = (
     block_reads.sample_blocks,
     held_device.edges_digest,
+    locks.announce,
     process_io.sample_processes,
     processes.lifetime,
     used_blocks.used_blocks,

@@ -15,6 +15,7 @@ control folder of the program, where each file appears whole or not at all:
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums
+import _thread  # loads faster than threading
 import contextlib
 import json
 import os
@@ -67,6 +68,11 @@ _ALIVE = "/alive"
 _SECTOR_BYTES = 512  # Unit of /sys/dev/block/*/size, whatever the device's own sector size.
 _FETCHED_S = 60.0  # A controller that was cut off for longer has given the host up.
 _MAX_SAMPLING_S = 600.0  # After the deadline of the program; longer than the longest write-back.
+
+
+KEPT_OPEN = {}  # type: dict[str, int]
+"""Locked files that programs keep open, by their names: see `locks.announce`."""
+KEEPING = _thread.allocate_lock()  # while they change or are passed on
 
 
 class Launched(typing.NamedTuple):
@@ -179,16 +185,17 @@ def _claim(control: str) -> "int | None":
 
 def _start_supervisor(order: "dict[str, object]") -> int:
     """Start the supervisor, and return the pid of the program once that is recorded."""
-    process = subprocess.Popen(
-        command("supervisor", str(order["stderr"])),  # for ps: what it supervises
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd="/",
-        env=dict(os.environ, LC_ALL="C", PATH=search_path()),
-        start_new_session=True,
-        pass_fds=[int(str(order["alive"]))],
-    )
+    with KEEPING:
+        process = subprocess.Popen(
+            command("supervisor", str(order["stderr"])),  # for ps: what it supervises
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd="/",
+            env=dict(os.environ, LC_ALL="C", PATH=search_path()),
+            start_new_session=True,
+            pass_fds=[int(str(order["alive"])), *KEPT_OPEN.values()],
+        )
     try:
         output, errors = process.communicate(json.dumps(order).encode(), timeout=_LAUNCH_S)
     except subprocess.TimeoutExpired:

@@ -9,6 +9,7 @@ from typing import Iterator, NamedTuple, Sequence
 from volbench.execute.agent import block_reads, mounts
 from volbench.execute.agent.block_devices import BlockDevice, DeviceIdentity, Devices, SharedStorage
 from volbench.execute.agent.files import FileIdentity, FileStat, NamedFile
+from volbench.execute.agent.locks import Room
 from volbench.execute.agent.mounts import LoopFile, Mount, mount_of, read_mounts, stored_at
 from volbench.execute.agent.signatures import Part, read_content, read_whole
 from volbench.execute.agent.snapshot import Snapshot, parent_of
@@ -150,8 +151,8 @@ class DescribedVolume(NamedTuple):
     private_folder: "FileIdentity | None"
     files: "tuple[DescribedFile, ...]"
     device: "DescribedDevice | None"
-    # of each loop device in or below it: bytes that its file lacks, and free space for them where
-    holes: "tuple[tuple[int, int, tuple[int, int]], ...]"
+    # of each loop device in or below it: what its file lacks, and the free space for that
+    holes: "tuple[tuple[Room, int], ...]"
 
     @property
     def is_device(self) -> bool:
@@ -415,8 +416,8 @@ class _Describer:
         seen = (each for each in same if mount_of(snapshot, each.mount_point) == each)
         return next(seen, None) or mount_of(snapshot, stored_at(snapshot, loop.path))
 
-    def _holes(self, devices: "list[BlockDevice]") -> "Iterator[tuple[int, int, tuple[int, int]]]":
-        """Yield the bytes that the file of each loop device lacks, and where they are to be."""
+    def _holes(self, devices: "list[BlockDevice]") -> "Iterator[tuple[Room, int]]":
+        """Yield what the file of each loop device lacks, and the free space for that."""
         below = (self._devices.below(device, through_files=True) for device in devices)
         for lower in (*devices, *chain.from_iterable(below)):
             loop = self._devices.loops().get(lower.name)
@@ -430,8 +431,9 @@ class _Describer:
                 size = loop.stat.size_bytes
                 allocated = self._snapshot.allocated_bytes(loop.path, size)
             place = mount.mount_point if mount else self._snapshot.nearest(loop.path)
+            number, files = mount.number if mount else (0, 0), (loop.path,) * bool(allocated)
             free = self._snapshot.free_space(place)[0]
-            yield max(0, size - allocated), free, mount.number if mount else (0, 0)
+            yield Room(number, place, max(0, size - allocated), files), free
 
     def _is_named(self, device: BlockDevice, target: str, allow: "Sequence[str]") -> bool:
         """Return whether the user named this device, by its resolved path and its number."""
@@ -470,7 +472,7 @@ class _Describer:
                 or name in unnamed - own_names
             ),
             hidden=next(filter(None, hidden), ""),
-            file_use=next(filter(None, map(self._use_of_file, own)), ""),
+            file_use=next(filter(None, map(self._use_of_file, own)), self._export_of(numbers)),
             members=tuple(
                 read_whole(snapshot, each.node, devices.size_bytes(each)) for each in shared.wholes
             ),
@@ -481,6 +483,11 @@ class _Describer:
             ),
         )
 
+    def _export_of(self, numbers: "set[tuple[int, int]]") -> str:
+        """Return how the machine exports one of some devices; empty if it does not."""
+        sources = mounts.sources_elsewhere(self._snapshot)
+        return next(("in use " + words for words, at in sources if at and at.rdev in numbers), "")
+
     def _use_of_file(self, loop: LoopFile) -> str:
         """Return what uses the file of a loop device besides loop devices; empty for nothing."""
         if loop.stat.kind != "file":
@@ -488,9 +495,11 @@ class _Describer:
         users = ["as swap"] if self._swap_of(loop.stat) else []
         for mount in read_mounts(self._snapshot):
             source = mounts.source_of(self._snapshot, mount)
-            is_lost = source is None and mount.filesystem == "erofs" and not mount.number[0]
-            if is_lost or (source and source.identity[:3] == loop.stat.identity[:3]):
+            if source and source.identity[:3] == loop.stat.identity[:3]:
                 users.append("as {} at {}".format(mount.filesystem, mount.mount_point))
+        for words, source in mounts.sources_elsewhere(self._snapshot):
+            if source is None or source.identity[:3] == loop.stat.identity[:3]:
+                users.append(words)
         program = "" if users else self._snapshot.opener_of(loop.stat)
         users += ["by " + program] if program else []
         return "{} is in use {}".format(loop.path, users[0]) if users else ""

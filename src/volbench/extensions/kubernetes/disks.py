@@ -45,11 +45,7 @@ class Disk:
 
 
 def record_disks(cluster: Cluster, campaign: str, *, replaces: bool = False) -> tuple[Disk, ...]:
-    """Return the volumes that a campaign has claimed, after recording them in its lease.
-
-    Args:
-        replaces: whether volumes that were recorded before are known to be gone.
-    """
+    """Record the claimed volumes of a campaign; with `replaces`, recorded ones are gone."""
     lease = cluster.read("Lease", campaign)
     recorded = {disk.name: disk for disk in _recorded(lease)}
     known = {} if replaces else recorded

@@ -33,11 +33,7 @@ class Pod(Frozen):
 
 
 def pod_of(host: Host) -> Pod | None:
-    """Return the pod that is a host; None for a machine.
-
-    Raises:
-        ArchiveError: the campaign folder was damaged.
-    """
+    """Return the pod that is a host; None for a machine."""
     if host.kind != KIND:
         return None
     try:

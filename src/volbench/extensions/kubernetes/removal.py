@@ -58,11 +58,7 @@ def has_volumes_only(cluster: Cluster, campaign: str) -> bool:
 
 @contextmanager
 def lease_of_remains(cluster: Cluster, campaign: str, folder: Path | None = None) -> Iterator[None]:
-    """Hold the lease of a campaign that is to be removed, unless nothing of it is there.
-
-    Args:
-        folder: the campaign folder of which this is asked; an outdated copy of it is refused.
-    """
+    """Hold the lease of a campaign to remove, if any is left; refuse an outdated folder."""
     with ExitStack() as stack:
         if (
             cluster.read("ConfigMap", campaign)
@@ -77,9 +73,6 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
     """Remove what a campaign made, with volumes that were to be kept only if `volumes` says so.
 
     Volumes that are left, or may be, are printed, however the removal ends.
-
-    Raises:
-        CampaignError: a volume was not deleted, or the account may not see whether it was.
     """
     disks: tuple[Disk, ...] = ()
     try:

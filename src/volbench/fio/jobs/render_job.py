@@ -82,11 +82,7 @@ def replays(run: Run) -> bool:
 
 
 def with_replayed_logs(run: Run, names: Mapping[str, str]) -> Run:
-    """Return a run that replays other logs.
-
-    Args:
-        names: present to new value of ``read_iolog``; logs that are not named stay.
-    """
+    """Return a run that replays other logs, by present and new value of ``read_iolog``."""
 
     def renamed(options: dict[str, str]) -> dict[str, str]:
         log = options.get("read_iolog", "")

@@ -86,11 +86,7 @@ class SeriesReading:
 
 
 class LogSection:
-    """Logs of one section, with the formats that their first rows reveal.
-
-    Args:
-        heads: logs that are not empty, with their first rows.
-    """
+    """Logs of one section that are not empty, with the formats that their first rows reveal."""
 
     def __init__(self, heads: Sequence[tuple[Log, Head]], recording: Recording) -> None:
         self._recording = recording
