@@ -63,7 +63,7 @@ def check(
     campaigns: tuple[str | Path, ...],
     rules: tuple[str, ...],
     expectations: tuple[str, ...],
-    junit: Path | None,
+    junit: str | None,
     where: str,
     *,
     strict: bool,
@@ -168,7 +168,7 @@ def _list_warnings(
 def _judge(
     campaigns: tuple[str | Path, ...],
     expectations: tuple[str, ...],
-    junit: Path | None,
+    junit: str | None,
     where: str,
     table_output: TableOutput,
 ) -> None:
@@ -180,9 +180,9 @@ def _judge(
     if junit is not None:
         from volbench.present.tables.junit_report import junit_of_expectations
 
-        with binary_output(str(junit), default_name="expectations.xml") as sink:
+        with binary_output(junit, default_name="expectations.xml") as sink:
             sink.write(junit_of_expectations(verdicts))
-    if str(junit) != "-":
+    if junit != "-":
         table_output.write(expectations_table(verdicts, is_brief=table_output.is_brief))
     refuse_unmet(verdicts, campaigns)
 

@@ -293,7 +293,7 @@ def trend(
     question: TrendQuestion,
     where: str,
     undecided: str,
-    junit: Path | None,
+    junit: str | None,
     added: Additions,
     table_output: TableOutput,
     picture: ChartFile,
@@ -315,9 +315,9 @@ def trend(
     if junit is not None:
         from volbench.present.tables.junit_report import junit_of_trends
 
-        with binary_output(str(junit), default_name="trend.xml") as sink:
+        with binary_output(junit, default_name="trend.xml") as sink:
             sink.write(junit_of_trends(trends, fails_undecided=fails_undecided))
-    if str(junit) != "-":
+    if junit != "-":
         table_output.write(table)
     if table_output.format == "csv":
         for note in table.notes:

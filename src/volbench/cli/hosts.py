@@ -238,7 +238,7 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
 @flag("--list", "Check the inventory and list its hosts; no connection is made.", "is_list")
 @flag("--clean", "End and remove what campaigns left on the hosts, once you have confirmed it.")
 @flag("--yes", "Skip the confirmation of --clean.")
-@click.option("--save", type=PATH, metavar="FILE", help="Write the hosts of --on as an inventory.")
+@click.option("--save", metavar="FILE", help="Write the hosts of --on as an inventory.")
 @schema_option("an inventory", "volbench.plan.inventory.host_document:json_schema")
 @table_options()
 @on_hosts
@@ -249,7 +249,7 @@ def hosts(
     is_list: bool,
     clean: bool,
     yes: bool,
-    save: Path | None,
+    save: str | None,
     table_output: TableOutput,
     where: HostSelection,
 ) -> None:
@@ -263,7 +263,7 @@ def hosts(
     if save is not None:
         if not where.named:
             raise InputError("--save writes hosts: name some", hint="such as --on vm1:/data")
-        with binary_output(str(save), default_name="fleet.yaml") as sink:
+        with binary_output(save, default_name="fleet.yaml") as sink:
             sink.write(where.named.encode())
     if where.is_fleet:
         if (targets and where.inventory) or cold:

@@ -44,7 +44,7 @@ WHERE = click.option(
 )
 JUNIT = click.option(
     "--junit",
-    type=click.Path(allow_dash=True, path_type=Path),
+    type=click.Path(allow_dash=True),  # as text: a name that ends in a slash is a folder
     metavar="FILE",
     help="Also write the results as JUnit XML for CI systems; - prints only the XML.",
 )

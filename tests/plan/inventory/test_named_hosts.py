@@ -135,11 +135,11 @@ def test_hosts_are_named_once(volbench: Volbench, tmp_path: Path) -> None:
 def test_hosts_are_listed_and_saved(volbench: Volbench, tmp_path: Path) -> None:
     """The inventory that is saved has the hosts that were named."""
     done = volbench(
-        "hosts", "--on", "root@vm[1-2]:/data", "--on", "[::1]:/x", "--list", "--save", "fleet.yaml"
+        "hosts", "--on", "root@vm[1-2]:/data", "--on", "[::1]:/x", "--list", "--save", "new/"
     )
     assert done.returncode == 0, done.stderr
     assert "vm2" in done.stdout
-    saved = load_inventory(tmp_path / "fleet.yaml")
+    saved = load_inventory(tmp_path / "new" / "fleet.yaml")
     assert [(host.address, host.user) for host in saved.hosts] == [
         ("vm1", "root"),
         ("vm2", "root"),
