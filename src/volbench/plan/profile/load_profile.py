@@ -115,13 +115,13 @@ def _setting_error(edit: ProfileEdit, fault: Fault, job: Job | None) -> InputErr
         if (length := min(len(at), len(fault.at))) and at[:length] == fault.at[:length]
     ]
     causes = causes or [setting for _, setting in edits]
-    given = " ".join(f"--set {setting}" for setting in causes)
+    given = " ".join(f"--set {setting:.200}" for setting in causes)
     if job is not None:
         hint = f"{fault.hint}; set one job alone with {job.name}.OPTION=VALUE"
         return InputError(f"{given}: job {job.name}: {fault.message}", hint=hint)
     key = ".".join(str(key) for key in fault.at if key not in {"*", "options"})
     hint = fault.hint or "see the keys: volbench help profile.md"
-    return InputError(f"{given}: {key}: {fault.message}", hint=hint)
+    return InputError(f"{given}: {key}: {fault.message:.500}", hint=hint)
 
 
 def dump_profile(profile: Profile) -> str:

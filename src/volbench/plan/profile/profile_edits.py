@@ -58,7 +58,7 @@ class ProfileEdit:
             location = self._set(key, value)
         except InputError as error:
             message = error.message.removeprefix(f"{key.rpartition('.')[2]}: ")
-            raise InputError(f"--set {setting}: {message}", hint=error.hint) from error
+            raise InputError(f"--set {setting:.200}: {message}", hint=error.hint) from error
         self.places.append((location, setting))
 
     def _set(self, key: str, value: str) -> Location:
