@@ -157,8 +157,7 @@ class Dataset:
     def results(self) -> list[dict[str, object]]:
         """Return the rows of finished measured runs with the options of fio, as plain values.
 
-        Syncs, which have latencies only, are left out. Read without pandas unless there is a
-        condition.
+        Syncs have latencies only and are left out. Without a condition it needs no pandas.
         """
         from volbench.analyse.frames.run_options import rows_with_options  # noqa: PLC0415 - for the rest
 
@@ -171,6 +170,7 @@ class Dataset:
                 data.campaign,
                 {f"{self._prefix(name)}{run.id}": run for run in data.campaign.runs},
                 rows[name],
+                data.provenance.hosts,
             )
             for name, data in self.names.items()
         )

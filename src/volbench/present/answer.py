@@ -233,13 +233,40 @@ def _findings(design: Design) -> Iterator[str]:
     compared = design.by_column.get(design.compared)
     if compared is None or any(result.row.get("rw") == WATCHED for result in free):
         yield from _of_one(design, free)  # a load that was watched is no speed
-    elif len(compared.known) <= MAX_NAMED:
-        yield from _of_few(design, compared, free)
-    elif compared.column == "campaign":
-        yield from _over_time(design, compared, free)
     else:
-        yield from _of_many(design, compared, free)
+        ranked, left_out, reserved = ranked_results(design, compared, free)
+        yield from left_out
+        if len(compared.known) <= MAX_NAMED:
+            yield from _of_few(design, compared, free, ranked)
+        else:
+            is_course = compared.column == "campaign"
+            yield from (_over_time if is_course else _of_many)(design, compared, ranked)
+        yield from reserved
     yield from _asked(design, [result for result in results if result.asked])
+
+
+def ranked_results(
+    design: Design, compared: Factor, results: Sequence[CellResult]
+) -> tuple[Sequence[CellResult], Sequence[str], Sequence[str]]:
+    """Return results that `volbench compare` does not refuse, why not others, and reservations."""
+    is_course = compared.column == "campaign" and len(compared.known) > MAX_NAMED
+    keys, facts = design.key_without(compared.column), design.facts(is_course=is_course)
+    names = value_names(compared.column, compared.values)
+    rows = [
+        {**facts[n], "side": names[each.cell.values[compared.column]], "cell": keys[n], "label": ""}
+        for each in results
+        for n in each.cell.places
+    ]
+    varying = [name for name in facts[0] if len({row[name] for row in rows} - {None}) > 1]
+    if not varying or compared.column == "arm":
+        return results, [], []
+    import pandas as pd  # noqa: PLC0415 - slow to import, and seldom needed
+
+    from volbench.analyse.compare.comparability import comparable_sides  # noqa: PLC0415 - brings pandas
+
+    found = comparable_sides(pd.DataFrame(rows), facts=varying, between=compared.column)
+    sides = {value for value, name in names.items() if name in found[0]}
+    return [each for each in results if each.cell.values[compared.column] in sides], *found[1:]
 
 
 def _asked(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
@@ -273,6 +300,17 @@ def by_value_of(
     }
 
 
+def by_setting(
+    by_value: Mapping[object, Mapping[Hashable, CellResult]],
+) -> dict[Hashable, list[tuple[object, CellResult]]]:
+    """Return setting to the values there with their results."""
+    settings: dict[Hashable, list[tuple[object, CellResult]]] = {}
+    for value, of_value in by_value.items():
+        for key, result in of_value.items():
+            settings.setdefault(key, []).append((value, result))
+    return settings
+
+
 # A few values, compared in pairs
 
 
@@ -291,14 +329,17 @@ class Gain:
         return {Verdict.FASTER: 1, Verdict.SLOWER: -1}.get(self.verdict, 0)
 
 
-def _of_few(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
+def _of_few(
+    design: Design, compared: Factor, results: Sequence[CellResult], ranked: Sequence[CellResult]
+) -> Iterator[str]:
     by_value = by_value_of(design, compared, results)
     short = value_names(compared.column, compared.values)
     if len(by_value) < 2:
         yield from _of_one(design, results)
         return
-    first, *others = sorted(by_value, key=lambda value: -_standing(by_value, value))
-    pairs = {other: _gains(by_value[first], by_value[other]) for other in others}
+    kept = by_value_of(design, compared, ranked)
+    first, *others = sorted(kept, key=lambda value: -_standing(kept, value)) or [None]
+    pairs = {other: _gains(kept[first], kept[other]) for other in others}
     pairs = {other: gains for other, gains in pairs.items() if gains}
     even = [
         other
@@ -543,10 +584,7 @@ def _span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
 
 def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
     """Yield the ranking of each pattern at the setting that most values share."""
-    at: dict[Hashable, list[tuple[object, CellResult]]] = {}
-    for value, of_value in by_value_of(design, compared, results).items():
-        for key, result in of_value.items():
-            at.setdefault(key, []).append((value, result))
+    at = by_setting(by_value_of(design, compared, results))
     short = value_names(compared.column, compared.values)
     alike = (compared.column, *design.nested_places(compared.column))
     patterns: set[str] = set()

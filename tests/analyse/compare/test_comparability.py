@@ -42,16 +42,6 @@ def test_properties_of_a_volume_may_differ_between_volumes(column: str) -> None:
     assert refused.value.comparability.refused == ["kernel"]
 
 
-def test_repeats_on_unlike_volumes_are_not_pooled() -> None:
-    """Within a storage class a difference between its volumes is refused, as within any side."""
-    fast, other, slow = (rows_of(1000, scheduler=name) for name in ("none", "bfq", "none"))
-    fast["label_storage_class"] = other["label_storage_class"] = "fast"
-    slow["label_storage_class"] = "slow"
-    rows = pd.concat([fast, other, slow])
-    with pytest.raises(IncomparableError, match="among repeats that would be pooled"):
-        compared(rows, between="storage_class")
-
-
 def test_the_order_of_values_makes_no_difference() -> None:
     """Runs of one side that would be pooled differ once, however each workload lists them."""
     rows = [

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from itertools import product
 
+import pandas as pd
 import pytest
 
-from volbench.analyse.frames.matched_cells import match_cells
+from volbench.analyse.frames.matched_cells import cells_of_frame
 
 Row = dict[str, object]
 
@@ -20,9 +21,10 @@ def row(job: str = "a", /, **values: object) -> Row:
 def cells_of(*given: tuple[str, Row], compared: Sequence[str] = ()) -> list[list[int]]:
     """Return the places of rows that are in one cell, in the order of their first."""
     sides, rows = zip(*given, strict=True)
-    rows = tuple({**each, "run": str(place)} for place, each in enumerate(rows))
+    named = [{**each, "run": str(place)} for place, each in enumerate(rows)]
+    found = cells_of_frame(pd.DataFrame(named, dtype=object), sides, compared=compared)
     groups: dict[int, list[int]] = {}
-    for place, cell in enumerate(match_cells(rows, sides, compared=compared).numbers):
+    for place, cell in enumerate(found.numbers):
         groups.setdefault(cell, []).append(place)
     return list(groups.values())
 
@@ -89,7 +91,7 @@ def test_labels_are_words_of_factors() -> None:
         row("t", rate_iops="3000", numjobs=1, direct=True),
     ]
     rows = [{**each, "run": str(place)} for place, each in enumerate(rows)]
-    assert match_cells(rows, ["A"] * 4).labels == (
+    assert cells_of_frame(pd.DataFrame(rows, dtype=object), ["A"] * 4).labels == (
         "randread 4k, queue depth 1, rate_iops unknown",
         "randrw 4k writes, queue depth 1, numjobs 4, 70 % reads, buffered",
         "randrw 4k reads, queue depth 1, numjobs 4, 70 % reads, buffered",

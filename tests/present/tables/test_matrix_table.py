@@ -44,6 +44,8 @@ def test_many_values_are_ranked_where_most_were_measured() -> None:
 def test_nothing_is_compared_on_one_volume() -> None:
     """A sweep of one volume has no matrix."""
     assert compared_page_table(design_of([row("a", n, 1000.0 * n) for n in (1, 2)])) is None
+    sizes = [{**row(name, 1, iops), "size_bytes": iops} for name, iops in _RATES]
+    assert compared_page_table(design_of(sizes)) is None  # volbench compare refuses it
     watched = compared_page_table(design_of([{**row(a, 1, n), "rw": "watched"} for a, n in _RATES]))
     assert watched is not None
     cells = [[column.cell(item) for column in watched.columns[1:]] for item in watched.rows]

@@ -183,7 +183,7 @@ class Context:
         imports = [view for view in self.views if view.run.imported and view.is_finished]
         runs = {view.run.id: view.run for view in imports}
         rows = rows_with_options(
-            (campaign, runs, [row for view in views for row in view.results])
+            (campaign, runs, [row for view in views for row in view.results], ())
             for campaign, views in groupby(imports, key=lambda view: view.campaign)
         )
         cells = zip(rows, design_of(rows).cell_of_rows, strict=True)

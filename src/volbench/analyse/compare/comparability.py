@@ -6,7 +6,7 @@ Rows have a ``side`` and a ``cell``; all rows of one side in one cell are pooled
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -14,16 +14,20 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import plain_values
 from volbench.analyse.frames.workload_words import first_names, value_text
-from volbench.errors import ComparisonError
+from volbench.errors import ComparisonError, quoted
 from volbench.model.frames.columns import LABEL_PREFIX
-from volbench.model.frames.metadata import Fact, Weight, fact_of
+from volbench.model.frames.metadata import Fact, Weight, fact_of, reported_between
 from volbench.model.profile.fio_defects import defects_between
 from volbench.model.results.finding import Severity
 
 _MAX_LINES = 12
+_RESERVED = "comparable with reservations"
+_MAX_FACTS = 2  # Named in a sentence
 _MAX_NAMED = 5  # Listed of one fact; an import may have hundreds
 
 
+# A difference: the name of its fact, what it does, the sides (one if its own runs differ, two if
+# they differ from each other), and the value of each, or all values of a single side
 _Key = tuple[str, Weight, tuple[str, ...], tuple[str, ...]]
 
 
@@ -47,6 +51,15 @@ class DifferingFact:
     workloads: tuple[str, ...]  # in which it differs
 
     @property
+    def words(self) -> str:
+        """The difference with its values, without the workloads."""
+        if len(self.by_side) == 1:
+            [(side, values)] = self.by_side.items()
+            return f"{self.fact}: {side} has {values} among repeats that would be pooled"
+        pairs = (f"{value} in {side}" for side, value in self.by_side.items())
+        return f"{self.fact}: {', '.join(pairs)}"
+
+    @property
     def record(self) -> dict[str, object]:
         """The fact as a row of data."""
         return {
@@ -62,15 +75,23 @@ class Comparability:
     """What differs between comparable runs."""
 
     facts: tuple[DifferingFact, ...] = ()  # those that differ, the weightiest first
-    remarks: tuple[str, ...] = ()  # the same in a sentence each, without facts that may differ
     unknown: tuple[str, ...] = ()  # facts that are not known of a side, in a sentence each
 
     @property
     def refused(self) -> list[str]:
         """Names of the facts that may not differ, unless they are allowed to."""
-        return list(
-            dict.fromkeys(each.fact for each in self.facts if each.effect is Effect.REFUSED)
-        )
+        return [*dict.fromkeys(each.fact for each in self.with_effect(Effect.REFUSED))]
+
+    @property
+    def remarks(self) -> list[str]:
+        """A sentence for each difference that is allowed, or a reservation."""
+        remarks = (f"{_RESERVED}: {fact.words}" for fact in self.with_effect(Effect.RESERVATION))
+        granted = self.with_effect(Effect.ALLOWED)
+        return [*remarks, *(f"{fact.effect.value}: {fact.words}" for fact in granted)]
+
+    def with_effect(self, effect: Effect) -> list[DifferingFact]:
+        """Return the facts whose difference has an effect."""
+        return [fact for fact in self.facts if fact.effect is effect]
 
     @property
     def defects(self) -> list[str]:
@@ -88,7 +109,7 @@ class Comparability:
         if self.refused:
             return "refused"
         effects = {fact.effect for fact in self.facts}
-        return "comparable with reservations" if effects - {Effect.NOTED} else "comparable"
+        return _RESERVED if effects - {Effect.NOTED} else "comparable"
 
 
 class IncomparableError(ComparisonError):
@@ -97,32 +118,6 @@ class IncomparableError(ComparisonError):
     def __init__(self, message: str, *, hint: str, comparability: Comparability) -> None:
         super().__init__(message, hint=hint)
         self.comparability = comparability  # everything that differs
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Difference in a fact between runs to be pooled or compared."""
-
-    fact: Fact  # the fact
-    weight: Weight  # whether the comparison is refused or the difference reported
-    sides: tuple[str, ...]  # one side if its own runs differ, two if they differ from each other
-    values: tuple[str, ...]  # value of each of `sides`; all values of a single side
-    cell: str  # name of the cell
-
-    @property
-    def key(self) -> _Key:
-        """The difference without its cell."""
-        return self.fact.name.removeprefix(LABEL_PREFIX), self.weight, self.sides, self.values
-
-    @property
-    def words(self) -> str:
-        """The difference with both values, without the cell."""
-        name = self.fact.name.removeprefix(LABEL_PREFIX)
-        if len(self.sides) == 1:
-            values = _values_text(self.values)
-            return f"{name}: {self.sides[0]} has {values} among repeats that would be pooled"
-        pairs = zip(self.values, self.sides, strict=True)
-        return f"{name}: " + ", ".join(f"{value} in {side}" for value, side in pairs)
 
 
 _EFFECTS = {
@@ -141,7 +136,7 @@ def check_comparable(
     reported: Collection[str] = (),
     compares_values: bool = True,
 ) -> Comparability:
-    """Check that all rows of a cell may be pooled and compared.
+    """Check that all rows of a cell may be pooled and compared; return what differs or is unknown.
 
     Args:
         rows: with columns ``side``, ``cell`` and ``label`` (the cell in words) beside the facts.
@@ -149,38 +144,75 @@ def check_comparable(
         reported: facts that may differ between sides, but not within one; the difference is
             reported.
         compares_values: whether the caller can compare the values of a fact instead.
+    """
+    differing = _differing_facts(_differences(rows, facts, base, reported), allowed)
+    comparability = Comparability(differing, tuple(_unknown_facts(rows, facts)))
+    if comparability.refused:
+        raise _refusal(comparability, compares_values=compares_values)
+    return comparability
+
+
+def comparable_sides(
+    rows: pd.DataFrame, *, facts: Collection[str], between: str
+) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+    """Return the most sides of which `check_comparable` refuses none: an answer ranks these.
+
+    Args:
+        rows: as for `check_comparable`.
+        between: the column whose values are the sides.
 
     Returns:
-        Differences that are only reported or were allowed, and what is not known.
+        The sides, why others are not ranked, and the reservations; a sentence each, if any.
     """
-    differences = list(_differences(rows, facts, base, reported))
-    noted = _cells_by_words([each for each in differences if each.weight is Weight.REPORT])
-    remarks = [f"comparable with reservations: {text}" for text in noted]
-    kept = [each for each in differences if each.weight is Weight.REFUSE]
-    granted = [difference for difference in kept if difference.fact.name in allowed]
-    remarks += [f"allowed to differ: {text}" for text in _cells_by_words(granted)]
-    refused = [difference for difference in kept if difference.fact.name not in allowed]
-    if refused:
-        differing = Comparability(_differing_facts(differences, allowed))
-        raise _refusal(refused, differing, compares_values=compares_values)
-    return Comparability(
-        _differing_facts(differences, allowed), tuple(remarks), tuple(_unknown_facts(rows, facts))
-    )
+    sides = [*dict.fromkeys(rows["side"])]
+    whole = _differing(rows, facts, sides, between)
+    if not whole.refused:
+        return sides, (), _sentences("Comparable with reservations: {}.", whole)
+    names = [name for name in facts if name.removeprefix(LABEL_PREFIX) in whole.refused]
+    alike: dict[Hashable, list[str]] = {}
+    for side, own in rows.groupby("side", sort=False):
+        values = (frozenset(map(str, values_of(own, name))) for name in names)
+        alike.setdefault(tuple(values), []).append(str(side))
+    kept = max(alike.values(), key=len)
+    part = _differing(rows, facts, kept, between)
+    kept = [] if part.refused or not kept[1:] else kept
+    which = f"Only {len(kept)} of {len(sides)} are" if kept else "Nothing is"
+    anyway = f"volbench compare --allow-different {quoted(','.join(whole.refused))}"
+    sentence = f"{which} ranked: results differ in {{}}. To compare all: {anyway}."
+    return kept, _sentences(sentence, whole), _sentences("Comparable with reservations: {}.", part)
+
+
+def _sentences(sentence: str, found: Comparability) -> Sequence[str]:
+    """Return a sentence on what is refused, else reserved; its first facts with an example each."""
+    effect = Effect.REFUSED if found.refused else Effect.RESERVATION
+    by_fact: dict[str, list[str]] = {}
+    for fact in found.with_effect(effect):
+        by_fact.setdefault(fact.fact, []).append(fact.words)
+    words = [first_names(texts, 1, "; ") for texts in by_fact.values()]
+    return (sentence.format(first_names(words, _MAX_FACTS, "; ")),) if words else ()
+
+
+def _differing(
+    rows: pd.DataFrame, facts: Collection[str], sides: Sequence[str], between: str
+) -> Comparability:
+    kept, base = rows[rows["side"].isin(sides)], "".join(sides[:1])
+    found = _differences(kept, facts, base, reported_between(between))
+    return Comparability(_differing_facts(found, ()))
 
 
 def _differing_facts(
-    differences: Sequence[Difference], allowed: Collection[str]
+    differences: Iterable[tuple[_Key, str]], allowed: Collection[str]
 ) -> tuple[DifferingFact, ...]:
     granted = {name.removeprefix(LABEL_PREFIX) for name in allowed}
-    cells: dict[_Key, list[str]] = {}
-    for difference in differences:
-        cells.setdefault(difference.key, []).append(difference.cell)
+    cells: dict[_Key, dict[str, None]] = {}
+    for key, cell in differences:
+        cells.setdefault(key, {})[cell] = None
     facts = [
         DifferingFact(
             name,
             Effect.ALLOWED if weight is Weight.REFUSE and name in granted else _EFFECTS[weight],
             dict(zip(sides, values if len(sides) > 1 else [_values_text(values)], strict=True)),
-            tuple(dict.fromkeys(where)),
+            tuple(where),
         )
         for (name, weight, sides, values), where in cells.items()
     ]
@@ -200,7 +232,7 @@ def values_of(rows: pd.DataFrame, name: str) -> list[object]:
 
 def _differences(
     rows: pd.DataFrame, facts: Collection[str], base: str, reported: Collection[str]
-) -> Iterator[Difference]:
+) -> Iterator[tuple[_Key, str]]:
     varying = [name for name in facts if len(values_of(rows, name)) > 1]
     for name in varying:
         fact = fact_of(name)
@@ -213,8 +245,8 @@ def _differences(
                 yield from _differences_in_cell(cell, fact, base)
 
 
-def _differences_in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
-    where = str(cell["label"].iloc[0])
+def _differences_in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[tuple[_Key, str]]:
+    name, where = fact.name.removeprefix(LABEL_PREFIX), str(cell["label"].iloc[0])
     values = {
         str(side): tuple(
             sorted(value_text(fact.name, value) for value in values_of(side_rows, fact.name))
@@ -223,13 +255,13 @@ def _differences_in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[
     }
     for side, texts in values.items():
         if len(texts) > 1:
-            yield Difference(fact, fact.within, (side,), texts, where)
+            yield (name, fact.within, (side,), texts), where
     base = base if base in values else next(iter(values))
     others = values[base]
     for side, texts in values.items():
         if side != base and texts and others and set(texts) != set(others):
             pair = (_values_text(others), _values_text(texts))
-            yield Difference(fact, fact.between, (base, side), pair, where)
+            yield (name, fact.between, (base, side), pair), where
 
 
 def _unknown_facts(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
@@ -244,25 +276,14 @@ def _unknown_facts(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
     return [f"unknown for {side}: {', '.join(names)}" for side, names in lacking.items() if names]
 
 
-def _cells_by_words(differences: Sequence[Difference]) -> dict[str, list[str]]:
-    cells_by_words: dict[str, list[str]] = {}
-    for difference in differences:
-        cells_by_words.setdefault(difference.words, []).append(difference.cell)
-    return cells_by_words
-
-
-def _refusal(
-    refused: Sequence[Difference], comparability: Comparability, *, compares_values: bool
-) -> IncomparableError:
-    lines = [
-        f"  {reason} ({first_names(cells, 3)})"
-        for reason, cells in _cells_by_words(refused).items()
-    ]
+def _refusal(comparability: Comparability, *, compares_values: bool) -> IncomparableError:
+    refused = comparability.with_effect(Effect.REFUSED)
+    lines = [f"  {fact.words} ({first_names(fact.workloads, 3)})" for fact in refused]
     if len(lines) > _MAX_LINES:
         lines = [*lines[:_MAX_LINES], f"  and {len(lines) - _MAX_LINES} more"]
     names = comparability.refused
     allow = f"--allow-different {','.join(names)}"
-    pooled = any(len(difference.sides) == 1 for difference in refused)
+    pooled = any(len(fact.by_side) == 1 for fact in refused)
     way = (
         f"keep them apart with --by {','.join(names)}"
         if pooled or not compares_values

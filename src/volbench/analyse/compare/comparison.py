@@ -46,7 +46,7 @@ from volbench.analyse.frames.workload_words import FACTOR_NAMES, shared_limit
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
 from volbench.model.frames.columns import LABEL_PREFIX, REPLAYED, SUMMARY, WATCHED
-from volbench.model.frames.metadata import VOLUME_COLUMNS, VOLUME_FACTS, find_fact
+from volbench.model.frames.metadata import find_fact, reported_between
 from volbench.units import counted_noun, percent
 
 _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
@@ -207,7 +207,7 @@ def compare(
         facts=[name for name in facts if name not in by],
         allowed=allowed,
         base=base,
-        reported=VOLUME_FACTS if between in VOLUME_COLUMNS else (),
+        reported=reported_between(between),
     )
     remarks += [*comparability.remarks, *comparability.unknown]
     remarks += shared_limit(plain_rows(warnings), {*rows["run"]})
@@ -299,19 +299,25 @@ def _compare_cells(
         }
         for measure, by_side in zip(measures, groups, strict=True):
             for side in candidates:
-                pair = by_side.get((str(number), base)), by_side.get((str(number), side))
-                if pair[0] is not None and pair[1] is not None:
-                    yield _comparison(
-                        pair[0],
-                        pair[1],
-                        measure=measure,
-                        base=base,
-                        candidate=side,
-                        base_asked=asked[base],
-                        candidate_asked=asked[side],
-                        warnings=warnings.of(runs[base] | runs[side], directions),
-                        **common,
-                    )
+                first_group, group = (by_side.get((str(number), name)) for name in (base, side))
+                if first_group is None or group is None:
+                    continue
+                missing = shortage(first_group, group)
+                yield Compared(
+                    measure=measure,
+                    base_group=first_group,
+                    candidate_group=group,
+                    contrast=None
+                    if missing
+                    else contrast(first_group, group, resolution=measure.resolution),
+                    shortage=missing,
+                    base=base,
+                    candidate=side,
+                    base_asked=asked[base],
+                    candidate_asked=asked[side],
+                    warnings=warnings.of(runs[base] | runs[side], directions),
+                    **common,
+                )
 
 
 def _asked_of(rows: pd.DataFrame) -> str:
@@ -375,26 +381,6 @@ def _unreported_remarks(measure: Measure, rows: pd.DataFrame) -> list[str]:
         if values_of_measure(group, measure).isna().all()
     ]
     return [f"{measure.name} is not reported by {', '.join(workloads)}"] if workloads else []
-
-
-def _comparison(
-    base_group: Group,
-    candidate_group: Group,
-    *,
-    measure: Measure,
-    **attributes: Any,  # noqa: ANN401 - of the result, by name
-) -> Compared:
-    missing = shortage(base_group, candidate_group)
-    return Compared(
-        measure=measure,
-        base_group=base_group,
-        candidate_group=candidate_group,
-        contrast=None
-        if missing
-        else contrast(base_group, candidate_group, resolution=measure.resolution),
-        shortage=missing,
-        **attributes,
-    )
 
 
 def _kind_of_cell(cell: pd.DataFrame) -> str:

@@ -109,11 +109,9 @@ class Compared:
         interval = self.interval
         if interval is None or self.is_as_asked:
             return Regression.UNDECIDED
-        bound = 1 - self.tolerance if self.measure.more_is_better else 1 + self.tolerance
-        worst, best = interval.low, interval.high
-        if not self.measure.more_is_better:
-            worst, best = -interval.high, -interval.low
-            bound = -bound
+        sign = 1 if self.measure.more_is_better else -1
+        worst, best = sorted((sign * interval.low, sign * interval.high))
+        bound = sign - self.tolerance
         if best < bound:
             return Regression.SHOWN
         return Regression.UNDECIDED if worst < bound else Regression.RULED_OUT

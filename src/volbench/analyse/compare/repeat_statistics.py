@@ -138,11 +138,6 @@ class Group:
         """Return whether both have the same values, in any order."""
         return np.array_equal(np.sort(self.values), np.sort(other.values))
 
-    def by_repeat(self) -> Floats:
-        """Return the logarithm of each value."""
-        logs: Floats = np.log(self.values)
-        return logs
-
     def by_each_volume(self) -> Floats:
         """Return the pseudomedian of each volume's logarithms."""
         return np.array([pseudomedian(np.log(values)) for values in self.by_volume.values()])
@@ -238,7 +233,7 @@ def unpaired_contrast(base: Group, candidate: Group, *, resolution: float = 0.0)
         return _volume_contrast(base, candidate, resolution=shared)
     single = base.volumes == candidate.volumes == 1
     first, second = (
-        group.by_repeat() if single else group.by_each_volume() for group in (base, candidate)
+        np.log(group.values) if single else group.by_each_volume() for group in (base, candidate)
     )
     error, freedom = _welch(first, second)
     return Contrast(
@@ -272,7 +267,7 @@ def location_interval(
     estimate = group.median
     if (group.volumes <= 1 and group.repeats < MIN_REPEATS) or (group.values <= 0).any():
         return Interval(math.nan, estimate, math.nan, confidence)
-    units = group.by_repeat() if group.volumes <= 1 else group.by_each_volume()
+    units = np.log(group.values) if group.volumes <= 1 else group.by_each_volume()
     error = math.sqrt(float(units.var(ddof=1)) / len(units))
     half = student_quantile(len(units) - 1, (1 + confidence) / 2) * error
     centre = float(units.mean())

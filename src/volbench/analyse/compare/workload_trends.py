@@ -154,14 +154,9 @@ class Trend:
         return float(np.median(self.results[first:]))
 
     @property
-    def is_changed(self) -> bool:
-        """Whether the level changed after the reference period."""
-        return bool(self.changes)
-
-    @property
     def is_new(self) -> bool:
         """Whether the last campaign made the state what it is."""
-        is_found = self.is_changed and self.changes[-1].found == len(self.results) - 1
+        is_found = bool(self.changes) and self.changes[-1].found == len(self.results) - 1
         return self.state is State.OUTSIDE or (
             self.state in {State.REGRESSION, State.IMPROVED} and is_found
         )
@@ -180,12 +175,12 @@ class Trend:
         if len(self.results) <= MIN_REFERENCE:
             return State.TOO_FEW
         worse = self.loss(self.level)
-        if self.is_changed and worse > self.tolerance:
+        if self.changes and worse > self.tolerance:
             return State.REGRESSION
         last = len(self.results) - 1
         if last in self.outside and self.loss(float(self.results[last])) > self.tolerance:
             return State.OUTSIDE
-        if self.is_changed and -worse > self.tolerance:
+        if self.changes and -worse > self.tolerance:
             return State.IMPROVED
         return State.TOO_FEW if self.is_blind else State.STABLE
 
@@ -381,13 +376,14 @@ def _check_options(
     options += [name for name in ("ioengine", "size_bytes") if name in rows]
     columns = {"side": rows["campaign"], "cell": rows["_cell"], "label": rows["_label"]}
     sides = rows.assign(**columns).sort_values("_place", kind="stable")
-    return check_comparable(
+    comparability = check_comparable(
         sides.drop_duplicates(["cell", *options]),  # the first campaign of each change
         facts=[name for name in options if name not in by],
         allowed=[find_fact(name, options) for name in question.allowed],
         base=str(sides["campaign"].iloc[0]),
         compares_values=False,
-    ).remarks
+    )
+    return tuple(comparability.remarks)
 
 
 def _starts(rows: pd.DataFrame) -> tuple[dict[str, str], bool]:

@@ -27,6 +27,7 @@ MIN_REPEAT_RATIO = 2.0
 _UNNAMED = "unnamed"  # A name that says nothing that others do not say
 _FOLDER = "_folder"  # Column of words of the folder that tell rows of a side apart
 GIVEN = "_given"  # Column of names of arms and hosts in the order in which a user gave them
+HOST = "_host"  # Column of the facts of the host
 NAME = "name"  # Factor of what names of jobs, sections and folders say beside everything else
 # Core of a workload, in the order in which its parts are named
 WORKLOAD = ("rw", "direction", "block_bytes", "iodepth", "numjobs", "rwmixread", "direct")
@@ -196,6 +197,21 @@ class Design:
             }
             if len(pairs) in {len({own for own, _ in pairs}), len({value for _, value in pairs})}:
                 yield other
+
+    def facts(self, *, is_course: bool) -> list[dict[str, object]]:
+        """Return what is known of each row and its host beside the factors; None for unknown.
+
+        Of campaigns in the course of time, host and fio may change.
+        """
+        known = {*_COMPARED, *WORKLOAD, *FACTS}
+        options = [n for n in self.aliases if n not in known and not n.startswith(LABEL_PREFIX)]
+        names = [
+            *(n for n in (_OTHERS if is_course else FACTS) if n not in self.by_column),
+            *options,
+        ]
+        hosts = (h if isinstance(h := row.get(HOST), dict) else {} for row in self.rows)
+        rows = ({**host, **row} for host, row in zip(hosts, self.rows, strict=True))
+        return [{name: _known_value(row, name) for name in names} for row in rows]
 
     def missing(self) -> list[Mapping[str, object]]:
         """Return the cells of a full grid that were not measured; none where most are missing."""

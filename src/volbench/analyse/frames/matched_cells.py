@@ -34,26 +34,6 @@ def cells_of_frame(
     apart: Sequence[Hashable] | None = None,
     always: Collection[str] = (),
 ) -> MatchedCells:
-    """Return the cells of rows of the summary, as `match_cells` does."""
-    varying = [str(name) for name in rows if len(rows[name].astype(str).unique()) > 1]
-    kept = dict.fromkeys([*_NAMING, *WORKLOAD, *always, *varying])
-    return match_cells(
-        plain_rows(rows[[name for name in kept if name in rows]]),
-        sides,
-        compared=compared,
-        apart=apart,
-        always=always,
-    )
-
-
-def match_cells(
-    rows: Sequence[Row],
-    sides: Sequence[str],
-    *,
-    compared: Collection[str] = (),
-    apart: Sequence[Hashable] | None = None,
-    always: Collection[str] = (),
-) -> MatchedCells:
     """Return the cells of rows that were measured on several sides.
 
     Pattern, block size, queue depth and the like match where they vary within a side. Another
@@ -62,12 +42,15 @@ def match_cells(
     in everything else.
 
     Args:
-        rows: of the summary with the options of fio, None for what is unknown.
+        rows: of the summary with the options of fio.
         compared: columns whose values are the sides.
         apart: what else keeps each row apart.
         always: columns that match although they vary with the side alone.
     """
-    plain = [{**row, _SIDE: side} for row, side in zip(rows, sides, strict=True)]
+    varying = [str(name) for name in rows if len(rows[name].astype(str).unique()) > 1]
+    known = dict.fromkeys([*_NAMING, *WORKLOAD, *always, *varying])
+    each = plain_rows(rows[[name for name in known if name in rows]])
+    plain = [{**row, _SIDE: side} for row, side in zip(each, sides, strict=True)]
     design = design_of([*map(_without_arm, plain)], first=(_SIDE, *compared), has_places=False)
     kept_apart = {name for name in WORKLOAD if _varies_within(design, name)} | {*always}
     core = [name for name in WORKLOAD if name in kept_apart and name not in compared]
@@ -77,7 +60,7 @@ def match_cells(
         for row, extra in zip(plain, kept, strict=True)
     )
     others = [f.column for f in design.factors if f.column not in {_SIDE, *compared, *WORKLOAD}]
-    split: list[dict[str, object]] = [{} for _ in rows]  # Factors that split the cell of each row
+    split: list[dict[str, object]] = [{} for _ in plain]  # Factors that split the cell of each row
     for name in others:
         values = [hashable(cell.values[name]) for cell in design.cells]
         of_rows = [values[number] for number in design.cell_of_rows]

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import mul
 
-from volbench.analyse.frames.design import GIVEN
+from volbench.analyse.frames.design import GIVEN, HOST
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.columns import IDENTITY
 from volbench.model.frames.metadata import UNTIL_STEADY, option_matters, option_value
+from volbench.model.results.provenance import HostFacts
 from volbench.units import natural_order
 
+_Row = Mapping[str, object]
 WITHIN = "_within"  # Column of the bounds on latencies in whose search a run is a trial
 TURN = "_turn"  # Column of the turn in which a host runs; 0 where hosts run together
 BESIDE = "_beside"  # Column of what `beside` returns
@@ -56,17 +58,19 @@ def option_values(run: Run, group: str, names: Sequence[str]) -> dict[str, objec
 
 
 def rows_with_options(
-    parts: Iterable[tuple[Campaign, Mapping[str, Run], Sequence[Mapping[str, object]]]],
+    parts: Iterable[tuple[Campaign, Mapping[str, Run], Sequence[_Row], Sequence[HostFacts]]],
 ) -> list[dict[str, object]]:
     """Return rows of the summary with the options of their runs."""
     known = list(parts)
-    names = option_names(campaign for campaign, _, _ in known)
+    names = option_names(campaign for campaign, *_ in known)
     return [
-        {**option_values(runs[run], str(row.get("group")), names), **row, **of_host}
-        for campaign, runs, rows in known
+        {**option_values(runs[str(row["run"])], str(row.get("group")), names), **row, **of_host}
+        for campaign, runs, rows, hosts in known
         for given, turns in [(given_order(campaign), turns_of(campaign))]
+        for facts in [{host.host: vars(host) for host in hosts}]
         for row in with_sums(rows, partial(lambda of, row: beside(of[str(row["run"])]), runs))
-        for run, of_host in [(str(row["run"]), {GIVEN: given, TURN: turns.get(row["host"])})]
+        for host in [str(row["host"])]
+        for of_host in [{GIVEN: given, TURN: turns.get(host), HOST: facts.get(host)}]
     ]
 
 

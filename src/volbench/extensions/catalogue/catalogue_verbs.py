@@ -102,17 +102,11 @@ def price(
     from volbench.api.many_campaigns import open_campaigns
     from volbench.extensions.catalogue.catalogue_tables import market_table
     from volbench.extensions.catalogue.pareto import pareto_plot
-    from volbench.extensions.catalogue.price_list import load_prices
-    from volbench.extensions.catalogue.priced_runs import priced_market
+    from volbench.extensions.catalogue.priced_runs import price_of
 
     say_what_is_configured()
-    offers = priced_market(
-        open_campaigns(*campaigns, where=where),
-        load_prices(file),
-        by=by,
-        size_bytes=size_bytes,
-        keep_unsteady=unsteady,
-    )
+    opened = open_campaigns(*campaigns, where=where)
+    offers = price_of(opened, prices=file, by=by, size=size_bytes or 0, unsteady=unsteady)
     table = market_table(offers)
     if picture.chart:
         picture.write(pareto_plot(offers), table)

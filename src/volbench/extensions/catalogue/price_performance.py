@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import pandas as pd
 
+from volbench.analyse.compare.comparability import comparable_sides
 from volbench.analyse.compare.rate_search import asked_of, searches_in
 from volbench.analyse.compare.repeat_statistics import (
     Group,
@@ -22,12 +23,14 @@ from volbench.analyse.compare.repeat_statistics import (
     location_interval,
     shortage,
 )
-from volbench.analyse.frames.design import WORKLOAD, asked_rate
+from volbench.analyse.frames.design import ASKED, WORKLOAD, asked_rate
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.analyse.frames.matched_cells import cells_of_frame
+from volbench.analyse.frames.run_facts import fact_columns
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.frames.metadata import VOLUME_FACTS
 
 _MAX_NAMED = 5
 
@@ -51,7 +54,8 @@ class Offer:
     cost_per_1000_iops: Interval  # of a month
     cost_per_100_mb_per_s: Interval  # of a month
     cost_per_gib: Interval  # of a month
-    # 1 and those that are shown to be cheaper for an I/O; None without a cost, or at an asked rate
+    # 1 and those shown to be cheaper for an I/O; None without a cost, at an asked rate, or where
+    # results are not comparable
     rank: int | None = None
     # names of configurations whose cost is not significantly different, by enough repeats
     indistinct: tuple[str, ...] = ()
@@ -136,8 +140,17 @@ def market(
     remarks = [*notes, *(f"Rates are the highest {bounds}" for bounds in {*within.values()})]
     if len(kept) < len(rows):
         remarks.append(_unsteady_note(rows, kept, columns))
-    offers = tuple(offer for of_cell in cells.values() for offer in _ranked_offers(of_cell))
-    return Market(offers, currency, tuple(remarks))
+    paid = {*columns, *ASKED, *VOLUME_FACTS, "limit_iops", "limit_bw_bytes_per_s"}
+    facts = [name for name in fact_columns(summary) if name not in paid]
+    offers: list[Offer] = []
+    for of_cell in cells.values():
+        sides = {run: cell.name for cell in of_cell for run in cell.rows["run"]}
+        runs = summary[summary["run"].isin(list(sides))]
+        runs = runs.assign(side=runs["run"].map(sides), cell=runs["direction"], label="")
+        comparable, left_out, reserved = comparable_sides(runs, facts=facts, between="volume")
+        offers += _ranked_offers(of_cell, comparable)
+        remarks += [*left_out, *reserved]
+    return Market(tuple(offers), currency, tuple(dict.fromkeys(remarks)))
 
 
 def _at_found_rates(summary: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -214,6 +227,7 @@ class _Cell:
     def __init__(self, rows: pd.DataFrame, columns: Sequence[str]) -> None:
         self.rows = rows
         self._columns = columns
+        self.name = _offer_name(rows.iloc[0], columns)
         self._volumes: list[Hashable] = list(rows["host"] + "|" + rows["volume"])
 
     def group(self, column: str) -> Group | None:
@@ -232,7 +246,7 @@ class _Cell:
             for name in self._columns
         }
         return Offer(
-            name=_offer_name(first, self._columns),
+            name=self.name,
             values=values,
             workload=str(first["workload"]),
             asked=str(first["asked"]),
@@ -264,13 +278,13 @@ class _Cell:
         return replace(cost, low=min(cost.low, each), estimate=each, high=max(cost.high, each))
 
 
-def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
+def _ranked_offers(cells: Sequence[_Cell], comparable: Collection[str]) -> list[Offer]:
     """Return the offers of one workload, ranked: equal ranks are not significantly different.
 
-    An offer at an asked rate has no rank and is on no front: it was not tried how fast it is.
+    An offer at an asked rate, or that is not comparable, has no rank and is on no front.
     """
     offers = [cell.offer() for cell in cells]
-    free = [not offer.asked for offer in offers]
+    free = [not offer.asked and offer.name in comparable for offer in offers]
     groups = [
         cell.group("cost_per_1000_iops") if is_free else None
         for cell, is_free in zip(cells, free, strict=True)
@@ -278,7 +292,9 @@ def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
     costs = [offer.cost_per_1000_iops.estimate for offer in offers]
     cheaper, indistinct = _cost_orders(groups, costs)
     months = [offer.monthly[0] for offer in offers]
-    rates = [math.nan if offer.asked else offer.iops.estimate for offer in offers]
+    rates = [
+        o.iops.estimate if is_free else math.nan for o, is_free in zip(offers, free, strict=True)
+    ]
     front = on_frontier(months, rates)
     unsure = _cheaper_and_not_slower(months, [cell.group("iops") for cell in cells], front)
     ranked = [

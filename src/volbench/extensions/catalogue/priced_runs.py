@@ -13,16 +13,16 @@ from volbench.analyse.compare.comparability import without_invalid
 from volbench.analyse.findings.data_rules import CACHED_RATE
 from volbench.analyse.frames.job_frames import measured
 from volbench.api.many_campaigns import Dataset
+from volbench.api.one_campaign import CampaignData
 from volbench.errors import InputError
 from volbench.extensions.catalogue.price_list import FLAVOR, VOLUME_TYPE, Price, Prices, load_prices
 from volbench.extensions.catalogue.price_performance import Market, market
 from volbench.extensions.catalogue.volume_type import GIB, VolumeType
 from volbench.extensions.catalogue.volume_types import catalogue
-from volbench.model.campaign.planned_run import Campaign, VolumeKind
+from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_settings import Limits
-from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.units import format_capacity, format_rate, parse_size
 
 # Rate over the declared limit that a provider may allow; more is not paid for.
@@ -88,20 +88,15 @@ class Billing:
     is_folder: bool = False  # on a disk whose size need not be what was bought
 
 
-def billing_of(
-    campaign: Campaign,
-    hosts: Sequence[HostFacts],
-    volumes: Sequence[VolumeFacts] = (),
-    *,
-    prefix: str = "",
-) -> dict[str, Billing]:
+def _billing(data: CampaignData, prefix: str) -> dict[str, Billing]:
     """Return the billable resources of each run of a campaign.
 
     Pods without labels of prices are billed by the machine type of their node, and their volumes
     by storage class.
     """
-    made = {host.host: host.volume_bytes for host in hosts}
-    sizes = {volume.target: volume.size_bytes for volume in volumes}
+    campaign, provenance = data.campaign, data.provenance
+    made = {host.host: host.volume_bytes for host in provenance.hosts}
+    sizes = {volume.target: volume.size_bytes for volume in provenance.volumes}
     billing = {}
     for run in campaign.runs:
         labels = campaign.labels_of(run)
@@ -257,24 +252,7 @@ def price_of(
     Raises:
         InputError: a name, a price list or a path is wrong, or no run is steady and valid.
     """
-    return priced_market(
-        dataset,
-        load_prices(os.fspath(prices)),
-        by=listed_names(by),
-        size_bytes=parse_size(size) if size else None,
-        keep_unsteady=unsteady,
-    )
-
-
-def priced_market(
-    dataset: Dataset,
-    prices: Prices,
-    *,
-    by: Sequence[str],
-    size_bytes: int | None,
-    keep_unsteady: bool,
-) -> Market:
-    """Return the configurations of all campaigns, ranked within each workload."""
+    price_list = load_prices(os.fspath(prices))
     frames = {"summary": dataset.summary(options=True), "verdicts": dataset.frame("verdicts")}
     findings = dataset.frame("findings").assign(direction=None)  # a price is of a whole run
     findings.loc[findings["message"].str.startswith(CACHED_RATE), "severity"] = "invalid"
@@ -283,30 +261,24 @@ def priced_market(
         raise InputError(
             f"no price: {'; '.join(invalid)}", hint="volbench check says why and what to do"
         )
-    if len(summary) and frames["verdicts"].empty and not keep_unsteady:
+    if len(summary) and frames["verdicts"].empty and not unsteady:
         raise InputError(
             "no run has a log over time, so nothing says whether one was steady",
             hint="--unsteady counts their means",
         )
     frames["summary"] = summary.drop(columns="side")
+    billing: dict[str, Billing] = {}
+    for name, data in dataset.names.items():
+        billing |= _billing(data, prefix=f"{name}/" if len(dataset.names) > 1 else "")
+    known, size_bytes = frames["summary"], parse_size(size) if size else None
     rows, notes = priced_runs(
-        performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
+        performance(frames), known, billing, price_list, size_bytes=size_bytes
     )
     return market(
         rows,
-        currency=prices.currency,
-        summary=frames["summary"],
-        by=by,
-        keep_unsteady=keep_unsteady,
+        currency=price_list.currency,
+        summary=known,
+        by=listed_names(by),
+        keep_unsteady=unsteady,
         notes=[*notes, *invalid, *[_UNPRICED][: bool(rows["monthly"].isna().all())]],
     )
-
-
-def _billing(dataset: Dataset) -> dict[str, Billing]:
-    """Return the billed resources of each run of all campaigns."""
-    billing: dict[str, Billing] = {}
-    for name, data in dataset.names.items():
-        provenance = data.provenance
-        prefix = f"{name}/" if len(dataset.names) > 1 else ""
-        billing |= billing_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
-    return billing

@@ -176,6 +176,13 @@ VOLUME_FACTS = frozenset(
     {"volume_bytes", *(fact.name for fact in _FACTS if fact.source is Source.VOLUME)}
 )
 
+_HOST_FACTS = VOLUME_FACTS | {fact.name for fact in _FACTS if fact.source is Source.HOST}
+
+
+def reported_between(column: str) -> Collection[str]:
+    """Return the facts that follow from what is compared, and do not refuse a comparison."""
+    return VOLUME_FACTS if column in VOLUME_COLUMNS else _HOST_FACTS if column == "host" else ()
+
 
 def option_value(name: str, text: str | None) -> str:
     """Return the effective value of an option of fio; off is equivalent to not set.

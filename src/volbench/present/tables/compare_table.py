@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison, headlines
@@ -15,7 +16,6 @@ from volbench.analyse.compare.comparison_result import (
     row_of,
     signed_percent,
 )
-from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.compare.workload_trends import LevelChange, State, Trend, Trends, record_of
 from volbench.model.frames.column_names import Measure
 from volbench.present.tables.table import IDENTITY, MAX_ROWS, SCREEN_ROWS, Column, Table
@@ -29,6 +29,7 @@ from volbench.units import (
 )
 
 _MAX_NAMED = 3
+_Judged = TypeVar("_Judged", Compared, Trend)
 
 
 def comparison_table(comparison: Comparison, *, is_brief: bool = False) -> Table[Compared]:
@@ -145,24 +146,18 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
     several = len(candidates) > 1
     reasons = {row.words.partition(", not tested")[2] for row in rows}  # which the answer says
     reason = f", not tested{next(iter(reasons))}" if len(reasons) == 1 else ""
-    columns: list[Column[Compared]] = [Column("workload", lambda row: row.label, priority=IDENTITY)]
-    columns += [
-        Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc]  # the default binds the loop's value
-        for name in (rows[0].by if rows else ())
-    ]
-    columns.append(Column("metric", lambda row: measure_name(row.measure), priority=IDENTITY))
+    are_paired = any(row.contrast and row.contrast.unit == "blocks" for row in rows)
+    base = rows[0].base if rows else "base"
+    header = "value" if several or not rows else candidates[0]
+    columns: list[Column[Compared]] = [*_identity(rows)]
     if several:
         columns.append(Column("candidate", lambda row: row.candidate, priority=IDENTITY))
     return [
         *columns,
-        _value_column("base_value", rows[0].base if rows else "base", lambda row: row.base_group),
-        _value_column(
-            "value",
-            "value" if several or not rows else candidates[0],
-            lambda row: row.candidate_group,
-        ),
+        _value_column("base_value", base, lambda row: row.base_group.median),  # one of two rates
+        _value_column("value", header, lambda row: row.candidate_group.median),  # says nothing
         Column("repeats", _repeats, priority=3, is_right=True),
-        *_design_columns(rows),
+        *([Column[Compared]("design", lambda row: row.design, priority=4)] if are_paired else []),
         Column(
             "verdict",
             lambda row: row.words.removesuffix(reason) + (" !" if row.warnings else ""),
@@ -170,6 +165,14 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
             is_folded=True,
         ),
     ]
+
+
+def _identity(rows: Sequence[_Judged]) -> Iterator[Column[_Judged]]:
+    """Yield the columns that name a row."""
+    yield Column("workload", lambda row: row.label, priority=IDENTITY)
+    for name in rows[0].by if rows else ():
+        yield Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc,has-type]  # the default binds the loop's value
+    yield Column("metric", lambda row: measure_name(row.measure), priority=IDENTITY)
 
 
 def _chance_notes(rows: Sequence[Compared]) -> list[str]:
@@ -182,21 +185,14 @@ def _chance_notes(rows: Sequence[Compared]) -> list[str]:
     return [f"Not tested: differences may be chance; {many} {known}."] if untested else []
 
 
-def _design_columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
-    """Return what is paired; nothing where no row is paired by blocks."""
-    if not any(row.contrast and row.contrast.unit == "blocks" for row in rows):
-        return []
-    return [Column("design", lambda row: row.design, priority=4)]
-
-
 def _value_column(
-    name: str, header: str, group_of: Callable[[Compared], Group]
-) -> Column[Compared]:
+    name: str, header: str, value_of: Callable[[_Judged], float], priority: int = IDENTITY
+) -> Column[_Judged]:
     return Column(
         name,
-        lambda row: shown_value(row.measure, group_of(row).median),
+        lambda row: shown_value(row.measure, value_of(row)),
         header=header,
-        priority=IDENTITY,  # one of two rates says nothing
+        priority=priority,
         is_right=True,
     )
 
@@ -302,30 +298,12 @@ def false_alarm_words(trends: Trends) -> str:
 
 
 def _trend_columns(rows: Sequence[Trend]) -> list[Column[Trend]]:
-    columns: list[Column[Trend]] = [Column("workload", lambda row: row.label, priority=IDENTITY)]
-    columns += [
-        Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc]  # the default binds the loop's value
-        for name in (rows[0].by if rows else ())
-    ]
     return [
-        *columns,
-        Column("metric", lambda row: measure_name(row.measure), priority=IDENTITY),
+        *_identity(rows),
         Column("campaigns", lambda row: str(len(row.campaigns)), priority=4, is_right=True),
-        Column(
-            "reference_value",
-            lambda row: shown_value(row.measure, row.base),
-            header="reference",
-            priority=2,
-            is_right=True,
-        ),
+        _value_column("reference_value", "reference", lambda row: row.base, 2),
         Column("limits", _limits, priority=3, is_right=True),
-        Column(
-            "last_value",
-            lambda row: shown_value(row.measure, float(row.results[-1])),
-            header="now",
-            priority=2,
-            is_right=True,
-        ),
+        _value_column("last_value", "now", lambda row: float(row.results[-1]), 2),
         Column("state", trend_words, priority=IDENTITY, is_folded=True),
     ]
 

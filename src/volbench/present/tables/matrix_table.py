@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from volbench.analyse.frames.design import Design, Factor
 from volbench.analyse.frames.workload_words import factor_name
 from volbench.model.frames.columns import WATCHED
-from volbench.present.answer import by_value_of, gains_of
+from volbench.present.answer import by_setting, by_value_of, gains_of, ranked_results
 from volbench.present.cell_results import CellResult, cell_results
 from volbench.present.factor_words import cell_words, value_names
 from volbench.present.formatting import MISSING
@@ -35,13 +35,17 @@ class _Row:
 
 
 def compared_page_table(design: Design) -> Table[Any] | None:
-    """Return the matrix or ranking of what is compared; None where nothing is."""
+    """Return the matrix or ranking of what is compared; None where nothing is comparable."""
     compared = design.by_column.get(design.compared)
     if compared is None:
         return None
-    by_value = by_value_of(design, compared, cell_results(design))
+    results = cell_results(design)
+    free = [result for result in results if not result.asked]
+    if ranked_results(design, compared, free)[1]:
+        return None
     if len(compared.known) > MAX_COLUMNS:
-        return _ranking(design, compared, by_value)
+        return _ranking(design, compared, by_setting(by_value_of(design, compared, free)))
+    by_value = by_value_of(design, compared, results)
     without = (compared.column, *design.nested_places(compared.column))
     keys = design.key_without(compared.column)
     words = {
@@ -55,7 +59,7 @@ def compared_page_table(design: Design) -> Table[Any] | None:
     names = value_names(compared.column, compared.known)
     columns = [Column[_Row]("workload", lambda row: row.workload, "IOPS by workload", IDENTITY)]
     first = compared.known[0] if compared.column in _IN_ORDER else None
-    columns += [_column(value, names[value], first) for value in compared.known]
+    columns += [_column(value, names[value], first, rows) for value in compared.known]
     is_repeated = any(len(each.rates) > 1 for row in rows for each in row.results.values())
     note = _NOTE if is_repeated else _NOTE_OF_ONE
     note = note.format(base="the best of the row" if first is None else names[first])
@@ -63,22 +67,27 @@ def compared_page_table(design: Design) -> Table[Any] | None:
     return Table("matrix", columns, [row for row in rows if row.results], notes=notes)
 
 
-def _column(value: object, name: str, first: object) -> Column[_Row]:
-    """Return the column of a value: its rate, and its change against the first or best value."""
+def _column(value: object, name: str, first: object, rows: Sequence[_Row]) -> Column[_Row]:
+    """Return the column of a value; its changes against the first or best are judged together."""
+    pairs: dict[str, tuple[CellResult, CellResult]] = {}
+    for row in rows:
+        each = row.results.values()
+        free = [r for r in each if r.rate > 0 and not r.asked and r.row.get("rw") != WATCHED]
+        best = max(free, key=lambda result: result.rate, default=None)
+        base, result = row.results.get(first, best), row.results.get(value)
+        if base in free and result in free and base is not result:
+            pairs[row.workload] = result, base
+    gains = dict(zip(pairs, gains_of([*pairs.values()]), strict=True))
 
     def show(row: _Row) -> str:
-        result = row.results.get(value)
+        result, gain = row.results.get(value), gains.get(row.workload)
         if result is None or not result.rates:
             return MISSING
         if result.asked:
             return f"{result.rate_words}, asked"
         text = result.rate_words.removesuffix(" IOPS")
-        results = [each for each in row.results.values() if each.row.get("rw") != WATCHED]
-        free = [each for each in results if each.rate > 0 and not each.asked]
-        base = row.results.get(first, max(free, key=lambda each: each.rate, default=result))
-        if result is base or base not in free or result not in free:
+        if gain is None:
             return text
-        [gain] = gains_of([(result, base)])
         change = f"{100 * (gain.ratio - 1):+.0f} %".replace("-", "\u2212")
         change = change if gain.ratio < 2 else f"{gain.ratio:.3g}x"
         change = change if gain.is_repeated else f"({change})"
@@ -87,33 +96,21 @@ def _column(value: object, name: str, first: object) -> Column[_Row]:
     return Column[_Row](name, show, header=name, is_right=True)
 
 
-def _by_setting(
-    by_value: Mapping[object, Mapping[Hashable, CellResult]],
-) -> dict[Hashable, list[tuple[object, CellResult]]]:
-    """Return the values at each setting, without results at an asked rate."""
-    settings: dict[Hashable, list[tuple[object, CellResult]]] = {}
-    for value, found in by_value.items():
-        for key, result in found.items():
-            if not result.asked:
-                settings.setdefault(key, []).append((value, result))
-    return settings
-
-
 def shared_runs(design: Design) -> set[object]:
     """Return the runs at the setting that is ranked; none where nothing is."""
     compared = design.by_column.get(design.compared)
     if compared is None or len(compared.known) <= MAX_COLUMNS:
         return set()
-    settings = _by_setting(by_value_of(design, compared, cell_results(design)))
+    free = [result for result in cell_results(design) if not result.asked]
+    settings = by_setting(by_value_of(design, compared, free))
     shared = max(settings.values(), key=len, default=[])
     return {row.get("run") for _, result in shared for row in result.rows}
 
 
 def _ranking(
-    design: Design, compared: Factor, by_value: Mapping[object, Mapping[Hashable, CellResult]]
+    design: Design, compared: Factor, settings: Mapping[Hashable, list[tuple[object, CellResult]]]
 ) -> Table[tuple[str, CellResult]]:
     """Return the values at the setting that most of them share, the fastest first."""
-    settings = _by_setting(by_value)
     shared = max(settings.values(), key=len, default=[])
     names = value_names(compared.column, compared.known)
     ranked = [

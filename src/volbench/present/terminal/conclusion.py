@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _GRAVE = frozenset({"cold-blocks", "never-written"})  # Rules that are said before others
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
-# Facts by which hosts differ, so that they do not make their comparison invalid
-_OF_HOSTS = ("kernel", "cpu_model", "filesystem", "scheduler", "write_cache")
 
 
 class Frames(Results, Protocol):
@@ -114,7 +112,7 @@ def _comparison(dataset: Frames, design: Design, folder: Path) -> Sequence[str]:
 
     facts = dataset.facts()
     base = str(design.by_column["host"].known[0])
-    question = Question(between="host", base=base, allowed=tuple({*_OF_HOSTS} & {*facts}))
+    question = Question(between="host", base=base)
     findings = dataset.frame("findings")
     try:
         comparison = compare(
