@@ -23,6 +23,7 @@ from volbench.cli.options import (
     split_names,
 )
 from volbench.cli.output import ChartFile, TableOutput, binary_output, chart_options, table_options
+from volbench.cli.verb_groups import with_paths
 from volbench.errors import ComparisonError, InputError, RegressionError, UndecidedError
 from volbench.units import counted_noun, percent
 
@@ -311,7 +312,8 @@ def trend(
     dataset = open_campaigns(*campaigns, where=where)
     trends = dataset_trends(dataset, question)
     trends = added.confirmed(trends, dataset, question, where, table_output)
-    table, fails_undecided = trends_table(trends), undecided == "fail"
+    said = tuple(with_paths(remark, campaigns) for remark in trends.remarks)
+    table, fails_undecided = trends_table(replace(trends, remarks=said)), undecided == "fail"
     if junit is not None:
         from volbench.present.tables.junit_report import junit_of_trends
 

@@ -195,7 +195,8 @@ class TableOutput:
         Args:
             lead: printed before them, for people only.
         """
-        width, colour = self._width(), self._has_colour()
+        colour = self.output == "-" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        width = self._width()
         main = tables[0]
         if self.sort:
             tables = (tables[0].sorted_by(self.sort), *tables[1:])
@@ -248,9 +249,6 @@ class TableOutput:
         if columns.isdecimal() and int(columns):
             return int(columns)
         return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-    def _has_colour(self) -> bool:
-        return self.output == "-" and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def table_options(

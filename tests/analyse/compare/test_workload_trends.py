@@ -20,7 +20,7 @@ from volbench.analyse.compare.workload_trends import (
     find_trends,
 )
 from volbench.errors import ComparisonError
-from volbench.present.tables.compare_table import trend_words
+from volbench.present.tables.compare_table import trend_headline, trend_words
 
 SINGLE = WORKLOADS[:1]
 
@@ -128,8 +128,8 @@ def test_limits_that_show_nothing_decide_nothing() -> None:
     assert wide.limits is not None
     assert 2 < wide.limits.high / wide.limits.centre < 10
     assert wide.state is State.TOO_FEW  # half of it could be lost unnoticed
-    assert Trends((wide,), (), wide.campaigns[-1]).undecided == (wide,)
-    assert Trends((wide,), (), "later").undecided == ()  # a workload that is gone
+    assert Trends((wide,), (), wide.campaigns).undecided == (wide,)
+    assert Trends((wide,), (), ("later",)).undecided == ()  # a workload that is gone
     assert Trends((wide,), ()).false_alarms == EARLY_FALSE_ALARMS
 
 
@@ -242,21 +242,23 @@ def test_a_night_with_a_busy_host_is_not_judged() -> None:
     question = TrendQuestion(metrics=("iops",))
     found = find_trends(summary, findings, question)
     assert (found.rows[0].state, len(found.rows[0].results)) == (State.STABLE, 36)
-    assert found.rows[0].disturbed == ("2026-01-21", "2026-02-07", "2026-02-08", "2026-02-09")
-    assert len(found.remarks) == 1
-    assert found.remarks[0].startswith("the host disturbed 2026-01-21, 2026-02-07, 2026-02-08, ")
+    assert [remark.split(":")[:2] for remark in found.remarks] == [
+        ["left out of 1 of 1 trend", " 2026-02-09, 2026-02-08, 2026-02-07 and 2026-01-21"]
+    ]
+    assert trend_headline(found).startswith("Trends over 40 campaigns (2026-01-01 to ")
+    bad = findings.assign(severity="invalid").tail(1)
+    assert find_trends(summary, bad, question).remarks[1] == "no valid result in 2026-02-09"
     (trend,) = find_trends(summary, findings, replace(question, keep_invalid=True)).rows
     assert (trend.state, trend.disturbed) == (State.REGRESSION, ())
 
 
 def test_a_host_that_is_always_busy_is_judged() -> None:
-    """Its nights are like each other: all but the first count."""
+    """Its nights are like each other: all count."""
     summary = summary_of(40, level=dropping(at=30))
     findings = disturbed(summary, range(40))
     (trend,) = find_trends(summary, findings, TrendQuestion(metrics=("iops",))).rows
-    assert (trend.state, len(trend.results)) == (State.REGRESSION, 39)
+    assert (trend.state, len(trend.results), trend.disturbed) == (State.REGRESSION, 40, ())
     assert trend.campaigns[trend.changes[0].place] == "2026-01-31"
-    assert trend.disturbed == ("2026-01-01",)
 
 
 def test_a_trend_without_workloads_is_an_error() -> None:

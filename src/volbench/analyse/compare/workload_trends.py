@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -28,11 +29,12 @@ from volbench.analyse.frames.run_facts import STEP, option_columns, with_sums
 from volbench.analyse.frames.workload_words import first_names, value_text
 from volbench.analyse.significance import student_quantile
 from volbench.errors import ComparisonError, quoted
+from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import find_fact
 from volbench.model.results.finding import Cause
-from volbench.units import utc_text
+from volbench.units import counted_noun, utc_text
 
 # Campaigns of a reference period: from so few, limits hold all the same, but are wide (Student).
 # Noticed by: test_workload_trends.py::test_too_few_campaigns_are_reported
@@ -67,7 +69,7 @@ _FREEDOM = 0.605
 # Share of the median that replaces zero, which has no logarithm.
 # Noticed by: test_workload_trends.py::test_a_campaign_almost_without_io_has_a_logarithm
 _FLOOR = 0.01
-# Share of the runs of a campaign, and of all campaigns so far, from which the host disturbed most.
+# Share of the runs of a campaign, and of all campaigns, from which the host disturbed most.
 # Noticed by: test_workload_trends.py::test_a_night_with_a_busy_host_is_not_judged
 _MOST_RUNS = 0.5
 _MAX_NAMED = 5
@@ -143,6 +145,11 @@ class Trend:
         return ", ".join([self.label, *self.by.values()])
 
     @property
+    def seen(self) -> set[str]:
+        """Campaigns that measured it, also those that are left out."""
+        return {*self.campaigns, *self.disturbed}
+
+    @property
     def base(self) -> float:
         """Median of the reference period."""
         return float(np.median(self.results[: self.reference]))
@@ -201,7 +208,12 @@ class Trends:
 
     rows: tuple[Trend, ...]
     remarks: tuple[str, ...]
-    last: str = ""  # name of the last campaign
+    campaigns: tuple[str, ...] = ()  # names of all campaigns, also of those left out, in order
+
+    @property
+    def last(self) -> str:
+        """Name of the last campaign."""
+        return self.campaigns[-1]
 
     @property
     def judged(self) -> tuple[Trend, ...]:
@@ -214,7 +226,7 @@ class Trends:
     def undecided(self) -> tuple[Trend, ...]:
         """Workloads of the last campaign that have too few campaigns to say."""
         few = (trend for trend in self.rows if trend.state is State.TOO_FEW)
-        return tuple(trend for trend in few if self.last in {trend.campaigns[-1], *trend.disturbed})
+        return tuple(trend for trend in few if self.last in trend.seen)
 
     @property
     def false_alarms(self) -> float:
@@ -298,7 +310,7 @@ def find_trends(
         raise _no_trend(remarks)
     by = [find_column(name, list(rows.columns)) for name in question.by]
     measures = [known_latency(m, rows) for m in find_measures(question.metrics, rows)]
-    starts, dated = _starts(rows)
+    starts, dated = _starts(summary)
     cells = cells_of_frame(
         rows,
         rows["campaign"].astype(str).tolist(),
@@ -317,7 +329,7 @@ def find_trends(
     by += apart
     remarks += _check_options(rows, question, by)
     trends = [
-        _add_reference(trend, question.reference)
+        trend
         for _, group in rows.groupby("_cell", sort=False)
         for measure in measures
         if (trend := _trend(group, by, measure, starts, question)) is not None
@@ -328,8 +340,8 @@ def find_trends(
     done = [_add_facts(_add_limits(trend, judged), facts or {}) for trend in trends]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
-    missing = (*_disturbed_remarks(trends, list(starts)), *_missing_remarks(trends, list(starts)))
-    return Trends(tuple(done), (*remarks, *missing), list(starts)[-1])
+    names = tuple(starts)
+    return Trends(tuple(done), (*remarks, *_left_out_remarks(trends, names)), names)
 
 
 def _volumes_apart(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
@@ -387,7 +399,8 @@ def _check_options(
 
 
 def _starts(rows: pd.DataFrame) -> tuple[dict[str, str], bool]:
-    starts = rows.groupby("campaign", sort=False)["started_utc"].min()
+    begun = rows[rows["status"] != RunState.PLANNED.value]
+    starts = begun.groupby("campaign", sort=False)["started_utc"].min()
     dated = bool(starts.notna().all())
     ordered = starts.sort_values(kind="stable") if dated else starts.sort_index()
     return {
@@ -409,11 +422,15 @@ def _trend(
     if not len(medians):
         return None
     names = list(starts)
-    disturbed = _disturbed_places(group["_noisy"][known.index].groupby(group["_place"]).mean())
-    medians = medians.drop(disturbed if len(disturbed) < len(medians) else [])
+    is_most = group["_noisy"][known.index].groupby(group["_place"]).mean() >= _MOST_RUNS
+    # where most campaigns are disturbed, they are like each other
+    disturbed = medians.index[is_most & (is_most.mean() < _MOST_RUNS)]
+    medians = medians.drop(disturbed)
     campaigns = tuple(names[int(str(place))] for place in medians.index)
     numbers = np.asarray(medians, dtype=np.float64)
-    started_utc = tuple(starts[name] for name in campaigns)
+    changes = _level_changes(numbers, measure, question.tolerance)
+    until = min((change.place for change in changes), default=len(numbers))
+    reference = reference_length(len(numbers), question.reference, until)
     return Trend(
         label=str(first["_label"]),
         asked=asked_rate({str(name): value for name, value in first.dropna().items()}),
@@ -422,13 +439,14 @@ def _trend(
         by={name.removeprefix(LABEL_PREFIX): value_text(name, first[name]) for name in by},
         measure=measure,
         campaigns=campaigns,
-        started_utc=started_utc,
+        started_utc=tuple(starts[name] for name in campaigns),
         results=numbers,
-        reference=0,
+        reference=reference,
         limits=None,
-        changes=_level_changes(numbers, measure, question.tolerance),
+        changes=changes,
         tolerance=question.tolerance,
-        disturbed=tuple(names[place] for place in disturbed),
+        shortage=_shortage(len(numbers), reference),
+        disturbed=tuple(names[int(str(place))] for place in disturbed),
     )
 
 
@@ -449,21 +467,6 @@ def _is_disturbed(rows: pd.DataFrame, findings: pd.DataFrame) -> list[bool]:
     noisy = findings[findings["rule"] == Cause.HOST_NOISE.value]
     named = set(zip(noisy["run"], noisy["direction"], strict=True))
     return [pair in named for pair in zip(rows["run"], rows["direction"], strict=True)]
-
-
-def _disturbed_places(shares: pd.Series[float]) -> list[int]:
-    """Return the campaigns that the host disturbed although it did not disturb most before them."""
-    is_most = shares >= _MOST_RUNS
-    before = is_most.astype(float).expanding().mean().shift(fill_value=0.0)
-    return [int(place) for place in shares.index[is_most & (before < _MOST_RUNS)]]
-
-
-def _add_reference(trend: Trend, wanted: int | None) -> Trend:
-    """Return a trend whose reference period ends before its first change."""
-    count = len(trend.results)
-    changed = [change.place for change in trend.changes]
-    reference = reference_length(count, wanted, min(changed, default=count))
-    return replace(trend, reference=reference, shortage=_shortage(count, reference))
 
 
 def _level_changes(values: Floats, measure: Measure, tolerance: float) -> tuple[LevelChange, ...]:
@@ -554,22 +557,19 @@ def _add_facts(trend: Trend, facts: Facts) -> Trend:
     return replace(trend, changes=tuple(of(change) for change in trend.changes))
 
 
-def _disturbed_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
-    noisy = {name for trend in trends for name in trend.disturbed}
-    if not noisy:
-        return []
-    names = [name for name in campaigns if name in noisy]
-    rows = sum(bool(trend.disturbed) for trend in trends)
-    more = f" and {len(names) - _MAX_NAMED} earlier ones" if len(names) > _MAX_NAMED else ""
+def _left_out_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
+    """Return which campaigns count in no trend or not in all, each with its reason."""
+    count = counted_noun(len(trends), "trend")
+    noisy = Counter(trend.disturbed for trend in trends if trend.disturbed)
     rule = quoted(Cause.HOST_NOISE.value)
-    said = f"the host disturbed {', '.join(names[-_MAX_NAMED:])}{more}: left out by {rows} of"
-    return [f"{said} {len(trends)} trends; see: volbench check --rule {rule}"]
-
-
-def _missing_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
-    gone = dict.fromkeys(
-        trend.name
-        for trend in trends
-        if campaigns[-1] not in {trend.campaigns[-1], *trend.disturbed}
-    )
-    return [f"not in {campaigns[-1]}: {first_names(gone, _MAX_NAMED)}"] if gone else []
+    said = [
+        f"left out of {rows} of {count}: {first_names(names[::-1], _MAX_NAMED)}: the host disturbed"
+        f" at least half of the runs; see volbench check --rule {rule} DIR"
+        for names, rows in noisy.items()
+    ]
+    seen = {name for trend in trends for name in trend.seen}
+    if empty := [name for name in campaigns[::-1] if name not in seen]:
+        said.append(f"no valid result in {first_names(empty, _MAX_NAMED)}")
+    elif gone := [trend.name for trend in trends if campaigns[-1] not in trend.seen]:
+        said.append(f"not in {campaigns[-1]}: {first_names(gone, _MAX_NAMED)}")
+    return said

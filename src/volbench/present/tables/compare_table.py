@@ -230,21 +230,21 @@ def trends_table(trends: Trends) -> Table[Trend]:
 
 def trend_headline(trends: Trends) -> str:
     """Return how many workloads have which state over which time, in a sentence."""
-    campaigns = len({name for trend in trends.rows for name in trend.campaigns})
     dates = sorted(text[:10] for trend in trends.rows for text in trend.started_utc if text)
-    period = ", " + " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
+    period = f" ({' to '.join(dict.fromkeys([dates[0], dates[-1]]))})" if dates else ""
     states = [trend.state for trend in trends.rows]
     counts = [_counted(state, states.count(state)) for state in State if state in states]
-    return f"{counted_noun(campaigns, 'campaign')}{period}: {', '.join(counts)}."
+    campaigns = counted_noun(len(trends.campaigns), "campaign")
+    return f"Trends over {campaigns}{period}: {', '.join(counts)}."
 
 
 def course_sentences(trends: Trends) -> list[str]:
     """Return what fell and since when, or that nothing did, and how many have which state."""
-    fallen = [row for row in trends.judged if row.state in {State.REGRESSION, State.OUTSIDE}]
+    fallen = [row for row in trends.judged if row.state.is_bad]
     words = [f"{row.name}, {measure_name(row.measure)}: {trend_words(row)}." for row in fallen]
-    if not words:
-        dates = sorted(text[:10] for trend in trends.rows for text in trend.started_utc if text)
-        words = [f"No regression{f' since {dates[0]}' if dates else ''}."]
+    known, count = sum(row.state is not State.TOO_FEW for row in trends.rows), len(trends.rows)
+    where = f" in {known} of {count} trends; the others are undecided" if known < count else ""
+    words = words or [f"No regression{where}." if known else "Too few campaigns for a trend."]
     return [*words[:_MAX_NAMED], trend_headline(trends)]
 
 
