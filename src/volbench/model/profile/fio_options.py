@@ -205,9 +205,7 @@ def _microseconds(_option: Option, text: str) -> str:
 
 
 def _integers(option: Option, text: str) -> str:
-    return ",".join(
-        _integer(option, number) if number else "" for number in _up_to_three(option, text)
-    )
+    return ",".join(number and _integer(option, number) for number in _up_to_three(option, text))
 
 
 def _integer(option: Option, text: str) -> str:

@@ -171,6 +171,7 @@ class ProfileSettings(Document):
     volumes: dict[Name, Filled] = Field(
         default_factory=dict,
         description="Role to device, file, directory or NBD URI; `--on` takes precedence.",
+        examples=["{data: /mnt/data}"],
     )
     repeats: Repeat = Field(
         default_factory=Repeat,
@@ -228,6 +229,7 @@ class ProfileSettings(Document):
         default_factory=dict,
         description="[Expectations](profile/expectations.md) of the results: job to metric to "
         "bound.",
+        examples=["{NAME: {p99: '< 5ms'}}"],
     )
 
 

@@ -185,10 +185,6 @@ def _valid(check: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(replaced)
 
 
-def _one_or_more(value: object) -> object:
-    return value if isinstance(value, list | tuple) else [value]
-
-
 def _hops(value: object) -> object:
     """Return the hops of a comma-separated text; ``none`` means no hops."""
     if not isinstance(value, str):
@@ -256,6 +252,7 @@ class HostDefaults(Document):
     volumes: dict[Role, Target] = Field(
         default_factory=dict,
         description="Role to device, file, directory or NBD URI, as in `--on`; paths are absolute.",
+        examples=["{data: /mnt/data}"],
     )
     labels: dict[LabelName, Label] = Field(
         default_factory=dict,
@@ -269,7 +266,10 @@ class HostDefaults(Document):
     )
     allow_destroy: Annotated[
         tuple[Disk, ...],
-        BeforeValidator(_one_or_more, json_schema_input_type=Disk | tuple[Disk, ...]),
+        BeforeValidator(
+            lambda value: value if isinstance(value, list | tuple) else [value],
+            json_schema_input_type=Disk | tuple[Disk, ...],
+        ),
     ] = Field(
         default=(),
         description="Device or devices that may be overwritten: `serial:TEXT` or "

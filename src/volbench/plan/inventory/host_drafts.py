@@ -13,8 +13,10 @@ from volbench.plan.inventory.host_names import ALL, MAX_HOSTS, NAME, Expansion, 
 
 # Keys whose entries are merged with the inherited ones; all other keys replace them
 _MERGED = ("volumes", "labels")
-
 _OF_CONNECTIONS = ("port", "user", "key", "jump")
+# Keys that people write for others
+_OTHER_WORDS = dict.fromkeys(("ansible_host", "host", "hostname", "ip", "local"), "address")
+_OTHER_WORDS |= dict.fromkeys(("device", "devices", "disk", "disks", "on", "path"), "volumes")
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class InventoryDraft:
             if not known or entry.name in known:
                 yield entry
             else:
-                hint = suggestion(entry.name, known)
+                hint = suggestion(_OTHER_WORDS.get(entry.name, entry.name), known)
                 self.complain(entry, f"{what} has no key {entry.name!r}", hint=hint)
 
     def items(self, node: Node, what: str) -> tuple[Node, ...]:

@@ -59,7 +59,10 @@ def named_hosts(texts: Sequence[str]) -> tuple[str, list[str]]:
         return "", [*texts]
     hosts: dict[str, dict[str, Any]] = {}
     paths: dict[str, dict[str, list[str]]] = {}
-    for volume in (named_volume(text) or _local_volume(text) for text in texts):
+    for text in texts:
+        role, path = re.findall(_LOCAL, text)[0]
+        path = path if "://" in path else str(Path(path).absolute())
+        volume = named_volume(text) or NamedVolume(role or "data", path)
         login = dict(volume.login)
         if hosts.setdefault(volume.host, login) != login:
             raise InputError(
@@ -86,8 +89,3 @@ def named_hosts(texts: Sequence[str]) -> tuple[str, list[str]]:
     from volbench.model.document.yaml_text import yaml_text  # noqa: PLC0415 - slow to import
 
     return yaml_text({"hosts": document}), shared
-
-
-def _local_volume(text: str) -> NamedVolume:
-    role, path = re.findall(_LOCAL, text)[0]
-    return NamedVolume(role or "data", path if "://" in path else str(Path(path).absolute()))

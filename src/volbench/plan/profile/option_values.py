@@ -98,7 +98,7 @@ def _read_options(value: object, info: ValidationInfo) -> dict[str, WrittenOptio
         raise fault_error(Fault("has no value"))
     if not isinstance(value, Mapping):
         kind = "a list" if isinstance(value, list) else "a single value"
-        reject(Fault(f"must be a mapping, not {kind}"))
+        reject(Fault(f"must be a mapping, not {kind}", "write it like {rw: randread, bs: 4k}"))
     options: dict[str, WrittenOption] = {}
     faults = []
     for key, raw in value.items():

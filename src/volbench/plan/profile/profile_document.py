@@ -63,6 +63,7 @@ _SET_BY_SEARCH = (
 _UNLIKE_BLOCKS = ("bssplit", "bsrange")
 # What is meant by words that people write at the top of a profile
 _OTHER_WORDS = {
+    "measured jobs stand below `jobs:`": ("benchmarks", "tests", "workloads"),
     "options of all jobs stand below `defaults:`": ("fio", "global", "options"),
     "write it as `matrix: {bs: [4k, 16k]}`": ("grid", "parameters", "sweep"),
     "write `phases: {warmup: {NAME: ...}}`": ("precondition", "preconditioning", "warmup"),
@@ -330,10 +331,12 @@ class ProfileDocument(ProfileSettings):
         default_factory=dict,
         description="[Variants](profile/runs.md#variants) of each measured job: name to fio "
         "options, compared in blocks.",
+        examples=["{NAME: {iodepth: 1}, NAME: {iodepth: 32}}"],
     )
     phases: dict[Phase, Jobs] = Field(
         default_factory=dict,
         description="Jobs by [phase](#phases): `precondition`, `warmup` and `measured`.",
+        examples=["{warmup: {NAME: {rw: write, bs: 1m}}}"],
     )
 
     @model_validator(mode="before")
@@ -382,14 +385,11 @@ class ProfileDocument(ProfileSettings):
         check_combinations(len(origins) * len(self.variants), "variants")
         order = list(Phase)
         origins.sort(key=lambda origin: order.index(origin.job.phase))
-        return [each for origin in origins for each in self._varied(origin)]
-
-    def _varied(self, origin: Origin) -> Iterator[Origin]:
-        if not self.variants or origin.job.phase is not Phase.MEASURED:
-            yield origin
-            return
-        for name, document in self.variants.items():
-            yield origin.variant(name, document)
+        return [
+            each if name is None else each.variant(name, self.variants[name])
+            for each in origins
+            for name in ((each.job.phase is Phase.MEASURED and self.variants) or [None])
+        ]
 
     def _listed(
         self, jobs: Mapping[str, JobDocument], phase: Phase, place: Location
