@@ -68,7 +68,7 @@ def test_a_good_run_has_no_problems(version: str, case: str) -> None:
     if '"fio version"' in text:
         assert problems == ()
     else:
-        assert "fio produced no result." in problems
+        assert problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -76,7 +76,6 @@ def test_a_refused_option_is_reported_with_the_message_of_fio(version: str) -> N
     """Without a result the exit status and stderr say why."""
     problems = judge(f"{version}/bad-option", Expected("r", 1, (READ,)))
     assert problems[0].startswith("fio ended with exit status 1: Bad option <nosuchoption=1>")
-    assert "fio produced no result." in problems
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -181,4 +180,5 @@ def test_a_truncated_last_document_is_a_problem() -> None:
 def test_a_signal_is_named() -> None:
     """A process killed by a signal has a negative status."""
     problems = problems_of(None, exit_status=-9, stderr="", expected=[])
-    assert problems == ("fio was killed by signal 9 (Killed).", "fio produced no result.")
+    assert problems == ("fio was killed by signal 9 (Killed).",)
+    assert "be full" in problems_of(None, exit_status=0, stderr="", expected=[])[0]

@@ -219,6 +219,7 @@ def _facts_of_path(volume: Volume, seen: DescribedVolume | None) -> VolumeFacts:
     device = seen.device
     if volume.kind is not VolumeKind.DEVICE:
         facts["free_bytes"] = seen.space[0]
+        facts["content"] = "nothing: it does not exist yet" if seen.stat is None else ""
     elif seen.is_device:
         facts["content"] = str(content_of(seen))
     else:

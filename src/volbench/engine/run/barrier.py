@@ -191,7 +191,9 @@ class Barrier:
             if self._too_few is not None:
                 return self._too_few
             if self._is_sequential and self._confirm_until_s is not None:
-                return self._next_in_sequence(run_id)
+                if next((other for other in self._runs if other in self._busy), run_id) != run_id:
+                    return None  # a predecessor has not ended
+                return StartSignal(self._clock() + self._margin_s, may_be_late=True)
             if self._at_s is not None:
                 return StartSignal(self._start_s(run_id, self._at_s))
             return None
@@ -310,10 +312,3 @@ class Barrier:
             if ids
         ]
         return f": {'; '.join(listed)}" if listed else ""
-
-    def _next_in_sequence(self, run_id: str) -> StartSignal | None:
-        """Start a client when all its predecessors have ended."""
-        first = next((other for other in self._runs if other in self._busy), run_id)
-        if first != run_id:
-            return None
-        return StartSignal(self._clock() + self._margin_s, may_be_late=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -94,6 +95,8 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
         problems.insert(0, "cannot be ended: it may still be doing I/O")
     if run.extent and any(_MISMATCH in problem for problem in problems):
         problems.insert(0, "a block read back differs from the data written")
+    if any(os.strerror(errno.ENOSPC) in problem for problem in problems):
+        problems.insert(0, f"{run.volume.target} is full: free some space there (df -h, df -i)")
     if output is not None and not problems and not watched.lost:
         return RunOutcome(RunState.FINISHED, rates=total_rates(output.jobs)), version
     if watched.lost:
@@ -107,12 +110,12 @@ def _problems_of(
 ) -> tuple[list[str], RunOutput | None]:
     """Return the problems in the raw files, and the output in them; None if it is damaged."""
     status = -9 if watched.exit_status is None else 0 if watched.lost else watched.exit_status
-    stderr = read_text(folder.stderr)
+    stderr, printed = read_text(folder.stderr), read_text(folder.fio_output)
     try:
-        output = parse_output(read_text(folder.fio_output), path=folder.fio_output.name)
+        output = parse_output(printed, path=folder.fio_output.name)
     except OutputError as error:
-        expected_problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
-        return [*expected_problems, error.message], None
+        problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
+        return [*problems, *[error.message] * bool(printed.strip())], None
     problems = problems_of(
         output,
         exit_status=status,

@@ -84,7 +84,7 @@ def problems_of(
         *(f"fio reported: {line}" for line in _folded(failures, "lines")),
     ]
     if output is None:
-        problems.append("fio produced no result.")
+        problems = problems or ["fio wrote no result: its disk may be full (df -h, df -i)."]
     else:
         jobs = _of_jobs(output.jobs, expected, interrupted=interrupted)
         problems += [f"{problem}." for problem in _folded(jobs, "entries")]
