@@ -185,7 +185,6 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("show", "--csv"), "'--csv'", "did you mean `--format csv`?"),
         (("show", "--excel"), "'--excel'", "`volbench export DIR --format xlsx -o FILE`?"),
         (("plot", "iops", ".", "--png"), "'--png'", "did you mean `--output chart.png`?"),
-        (("price", ".", "--png"), "'--png'", "did you mean `--chart chart.png`?"),
         (
             ("report", ".", "--pdf"),
             "'--pdf'",
@@ -196,6 +195,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("/dev/null",), "'/dev/null'", "did you mean `volbench measure --on /dev/null`?"),
         (("quick",), "'quick'", "did you mean `volbench run quick --on TARGET`?"),
         (("stop",), "'stop'", "did you mean `volbench status"),
+        (("measure", "--randread"), "'--randread'", "did you mean `--rw PATTERN`?"),
         (("run", "./absent.yaml"), "'./absent.yaml'", "look at: ls ."),
         (("plot",), "missing argument 'WHAT'", "for example: volbench plot results/quick"),
         (("plot", "bars3d", "."), "there is no chart 'bars3d'", "volbench plot iops --as towers"),

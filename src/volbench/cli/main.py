@@ -190,7 +190,11 @@ def _run(given: list[str]) -> NoReturn:
         sys.stdout.flush()
     except VolbenchError as error:
         if {"-v", "--verbose"} & {*given}:
-            _print_origin(error)
+            import traceback
+
+            from volbench.model.profile.secret_values import mask_text
+
+            click.echo(mask_text("".join(traceback.format_exception(error))), err=True, nl=False)
         _fail(error)
     except click.exceptions.Exit as error:
         sys.exit(error.exit_code)
@@ -264,14 +268,6 @@ def _help_page(names: Sequence[str]) -> str:
     docs = bundled_folder("docs")
     pages = [*docs.glob(f"*/{name}.md"), *sorted(docs.glob(f"*/{name}/*.md"))]
     return "\n".join(page.read_text("utf-8") for page in pages)
-
-
-def _print_origin(error: VolbenchError) -> None:
-    import traceback
-
-    from volbench.model.profile.secret_values import mask_text
-
-    click.echo(mask_text("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
 def _check_text(arguments: Sequence[str]) -> None:

@@ -10,17 +10,20 @@ from volbench.errors import did_you_mean, nearest, quoted
 # Command to the words for it that are not verbs
 _VERBS = {
     "volbench compare DIR DIR": ("diff",),
-    "volbench hosts": ("doctor", "probe"),
+    "volbench hosts": ("doctor", "info", "ping", "probe", "ssh"),
     "volbench hosts --on TARGET --cold": ("cold",),
     "volbench plot all DIR": ("chart", "charts", "draw", "graph", "graphs"),
+    "volbench profile check FILE": ("lint", "validate"),
     "volbench profile show quick --yaml > mine.yaml": ("init", "new"),
     "volbench report DIR": ("html", "page", "summary"),
     "volbench run -- fio --name=NAME ...": ("fio",),
-    "volbench run quick --on TARGET": ("bench", "benchmark", "start"),
+    "volbench run quick --on TARGET": ("bench", "benchmark", "speed", "start", "test"),
     "volbench status": ("list", "ls", "results"),
     "volbench status DIR --clean": ("cancel", "clean", "cleanup", "kill", "stop"),
     "volbench status DIR --clean; rm -r DIR": ("delete", "rm"),
     "volbench status DIR --follow": ("attach", "logs", "tail"),
+    "volbench warmup --on TARGET": ("fill", "precondition", "prefill"),
+    "volbench watch": ("iostat", "monitor", "top"),
 }
 # Option to the words for it, with the value where they stand for one
 _OPTIONS = {
@@ -32,6 +35,8 @@ _OPTIONS = {
     "--on": ("--device", "--dir", "--disk", "--path", "--target", "--volume", "-d"),
     "--repeat": ("--repeats", "--runs", "-n"),
     "--runtime 10s": ("--duration", "--time", "-t"),
+    "--rw PATTERN": ("--mode", "--pattern", "--randread", "--randwrite", "--read", "--write"),
+    "volbench run FILE --on TARGET": ("--config", "--file", "-c", "-f"),
     "volbench report DIR --open": ("--browser", "--open"),
     "--set repeat.until=5%": ("--until", "--within"),
 }
@@ -67,5 +72,5 @@ def option_hint(name: str, known: Collection[str], otherwise: str) -> str:
 
 def target_hint(command: str, arguments: Sequence[str]) -> str:
     """Return the command with its target as an option, if a path stands among its arguments."""
-    path = next((word for word in arguments if word[:1] in "/." or Path(word).exists()), "")
+    path = next((w for w in arguments if w[:1] in "/." or ":/" in w or Path(w).exists()), "")
     return f"did you mean `{command} --on {quoted(path)}`?" if path else ""

@@ -99,12 +99,8 @@ def _option(short: str, name: str, text: str) -> click.Option:
 
 
 def _apply(context: click.Context, option: click.Parameter, value: object) -> None:
-    if not value or context.resilient_parsing:
-        return
-    if option.name == "is_quiet":
-        context.with_resource(_quiet())
-    else:
-        context.with_resource(_cost_shown())
+    if value and not context.resilient_parsing:
+        context.with_resource(_quiet() if option.name == "is_quiet" else _cost_shown())
 
 
 @contextmanager
