@@ -122,9 +122,7 @@ def fio_defect(view: RunView, _: Context) -> Iterator[Observation]:
     severity=Severity.NOTE,
     looks_at="Log files without a single line, other than slat logs.",
     why="Without logs there is no series, so nothing can be said about changes during the run.",
-    advice=(
-        "Set log_avg_msec below the runtime: fio writes the first line when that time has passed."
-    ),
+    advice=("Use a longer runtime, or a shorter interval of the logs: --set sample=100ms."),
 )
 def empty_logs(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the number of empty logs of a run."""

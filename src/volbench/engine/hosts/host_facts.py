@@ -93,7 +93,7 @@ def fio_path(executor: Executor) -> str | None:
 
 
 def options_on(executor: Executor) -> OptionTable:
-    """Return the options of a machine's fio, or the shipped table if fio is missing."""
+    """Return the options of a machine's fio, or the shipped table if fio is missing or too old."""
     fio = fio_path(executor)
     if fio is None:
         return shipped_table()
@@ -112,10 +112,10 @@ def options_on(executor: Executor) -> OptionTable:
 
     try:
         table = installed_table(ask)
-        parse_version(f"fio-{table.fio_version}")
+        is_old = parse_version(f"fio-{table.fio_version}") < OLDEST_FIO  # it is refused later
     except OutputError as error:  # another program may be called fio
         raise _not_fio(fio, "", answer("--version"), 0) from error
-    return table
+    return shipped_table() if is_old else table
 
 
 def _not_fio(path: str, stderr: str, stdout: str, status: int) -> FioError:
