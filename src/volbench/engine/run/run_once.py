@@ -115,7 +115,7 @@ def _problems_of(
         output = parse_output(printed, path=folder.fio_output.name)
     except OutputError as error:
         problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
-        return [*problems, *[error.message] * bool(printed.strip())], None
+        return [*problems, *([error.message] if printed.strip() else [])], None
     problems = problems_of(
         output,
         exit_status=status,
