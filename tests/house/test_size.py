@@ -14,10 +14,10 @@ from volbench.present.plots.kinds import KINDS
 
 CEILINGS = {
     "src/volbench/": 877,
-    "src/volbench/analyse": 14_975,
+    "src/volbench/analyse": 14_973,
     "src/volbench/api": 2_550,
-    "src/volbench/cli": 6_425,
-    "src/volbench/engine": 8_091,
+    "src/volbench/cli": 6_423,
+    "src/volbench/engine": 8_090,
     "src/volbench/execute": 9_824,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_637,
@@ -31,7 +31,7 @@ CEILINGS = {
     "src/volbench/ingest": 1_898,
     "src/volbench/model": 5_047,
     "src/volbench/plan": 4_478,
-    "src/volbench/present": 13_508,
+    "src/volbench/present": 13_520,
     "src/volbench/store": 2_398,
     "tests": 61_240,
     "words of docs and README": 45_490,

@@ -280,7 +280,7 @@ def plot(
     from volbench.api.many_campaigns import chart_options, open_campaigns, plot_frame
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
     from volbench.present.plots.chart import kind_of
-    from volbench.present.plots.kinds import ALWAYS_READ
+    from volbench.present.plots.kinds import ALWAYS_READ, KINDS, RESPONSES
 
     if percentile and latency != "lat":
         raise InputError(
@@ -289,7 +289,8 @@ def plot(
         )
     if not campaigns and (what == "-" or Path(what).exists()):
         what, campaigns = "iops", (Path(what),)
-    if campaigns and Path(what).exists() and not campaigns[-1].exists():
+    is_last = bool(campaigns) and not campaigns[-1].exists()
+    if is_last and (Path(what).exists() or str(campaigns[-1]) in {*KINDS, *RESPONSES}):
         what, campaigns = str(campaigns[-1]), (Path(what), *campaigns[:-1])
     if not (campaigns := campaigns or newest_campaign()):
         raise InputError("no campaign is named", hint=f"volbench plot {quoted(what)} DIR")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from volbench.analyse.frames.design import WORKLOAD, Cell, Design
 from volbench.analyse.frames.workload_words import (
+    FACTOR_NAMES,
     factor_name,
     factor_text,
     value_text,
@@ -19,6 +21,8 @@ from volbench.units import parse_duration
 
 # Constants that say nothing beside others, or nothing at all
 _SILENT = frozenset({"direction", "campaign", "rw", "block_bytes", "time_based"})
+_NONE: Mapping[object, str] = MappingProxyType({})
+_CORE = ("rw", "block_bytes", "direction")
 _LOCAL_HOSTS = frozenset({"local", "localhost"})
 _FIRST = ("iodepth", "numjobs", "rwmixread", "direct", "ioengine", "runtime", "fio_version")
 _EARLY = 0.95  # Share of the runtime below which a run ended early
@@ -39,10 +43,9 @@ def shown_value(column: str, value: object) -> str:
 
 def value_words(column: str, value: object) -> str:
     """Return a value that names its factor, such as ``queue depth 16`` or ``60 s a run``."""
-    text = shown_value(column, value)
-    if value is None or column not in {"volume", "fio_version", "campaign", "runtime"}:
+    if value in {None, NOT_SET} or column not in {"volume", "fio_version", "campaign", "runtime"}:
         return printable(factor_text(column, value))
-    is_time = column == "runtime" and value != UNTIL_STEADY
+    text, is_time = shown_value(column, value), column == "runtime" and value != UNTIL_STEADY
     return f"{_SECONDS.sub(' s', text)} a run" if is_time else text
 
 
@@ -61,12 +64,37 @@ def short_values(column: str, values: Sequence[object]) -> dict[object, str]:
     return {**texts, **short}
 
 
+def words_of(column: str, values: Sequence[object]) -> dict[object, str]:
+    """Return each value in words; volumes without the folders that all have in common."""
+    is_volume = column == "volume"
+    short = short_values(column, values) if is_volume else {}
+    return {v: short[v] if is_volume and v is not None else value_words(column, v) for v in values}
+
+
 def value_names(column: str, values: Sequence[object]) -> dict[object, str]:
     """Return the short text of each value; a number with its factor, such as ``zone 1``."""
     return {
         value: f"{factor_name(column)} {text}" if isinstance(value, int | float) else text
         for value, text in short_values(column, values).items()
     }
+
+
+def level_words(values: Mapping[str, object], volumes: Mapping[object, str] = _NONE) -> str:
+    """Return values of factors in words, those of a pattern as one: ``randrw 4k reads, host a``."""
+    core = {name: values[name] for name in _CORE if values.get(name) is not None}
+    rest = {name: value for name, value in values.items() if name not in core}
+    kept = {name: value for name, value in rest.items() if value != NOT_SET}
+    words = [workload_text(core)] if core else []
+    for name, value in (kept if kept or core else rest).items():
+        words.append(volumes.get(value, "") * (name == "volume") or value_words(name, value))
+    return ", ".join(words)
+
+
+def with_aliases(design: Design, cell: Cell, values: Mapping[str, object]) -> dict[str, object]:
+    """Return values of factors with those of options that vary with them."""
+    row = design.rows[cell.places[0]]
+    known = (name for name in design.aliases if name in FACTOR_NAMES and row.get(name) is not None)
+    return {**values, **{n: row[n] for n in known if design.aliases[n] in values}}
 
 
 def cell_words(design: Design, cell: Cell, *, without: Collection[str] = ()) -> str:

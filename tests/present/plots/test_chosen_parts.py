@@ -80,11 +80,19 @@ def test_a_condition_leaves_the_colours(kind: str) -> None:
         assert sorted({*roles}) == ([] if is_grid else expected)
 
 
+def test_a_condition_leaves_the_colours_of_curves() -> None:
+    """A workload of one volume keeps its colour where others are left out."""
+    summary = (every := given(volumes=1))["summary"].drop_duplicates("iodepth")
+    left = {**every, "summary": summary[summary["iodepth"] > 4]}
+    plot = build_plot("ecdf", left, options=Options(every=lambda: summary))
+    assert [series.colour for series in plot.series] == ["palette-3", "palette-4", "palette-5"]
+
+
 def test_many_curves_have_panels() -> None:
     """More lines than an eye can tell apart have a panel for each workload, in equal colours."""
     plot = build_plot("ecdf", given())
     assert len(plot.panels) == len({panel.title for panel in plot.panels}) > 1
-    assert [series.label for series in plot.series] == ["/dev/vd0 writes", "/dev/vd1 writes"]
+    assert [series.label for series in plot.series] == ["vd0 writes", "vd1 writes"]
     assert len(build_plot("ecdf", given(volumes=1)).panels) == 12
 
 

@@ -120,8 +120,8 @@ def test_each_form_shows_every_cell(view: str) -> None:
 
 def test_one_volume_with_two_sweeps_is_a_grid() -> None:
     """Where nothing is compared and two options vary, cells show the whole at once."""
-    plot = drawn("iops", measured({k: LOOP[k] for k in ("block_bytes", "iodepth")}))
-    (cells,) = plot.panels[0].marks
+    rows = measured({k: LOOP[k] for k in ("block_bytes", "iodepth")})
+    (cells,) = drawn("iops", rows).panels[0].marks
     assert isinstance(cells, Cells)
     assert len(cells.data) == 12
 
@@ -170,29 +170,33 @@ def test_unsteady_runs_are_hollow() -> None:
 def test_declared_limits_are_lines() -> None:
     """A limit within the scale is drawn with its value."""
     rows = measured({"iodepth": (1, 4, 16)}).assign(limit_iops=12_000.0)
-    lines = [m for m in drawn("iops", rows).panels[0].marks if isinstance(m, ReferenceLine)]
-    assert [line.value for line in lines] == [12_000.0]
+    marks = drawn("iops", rows).panels[0].marks
+    assert [mark.value for mark in marks if isinstance(mark, ReferenceLine)] == [12_000.0]
 
 
 def test_results_without_a_number_are_counted() -> None:
     """Nothing is left out in silence."""
-    rows = measured({"volume": LOOP["volume"], "iodepth": (1, 4, 16)})
+    rows = measured({"volume": LOOP["volume"], "iodepth": (1, 4, 16)}).assign(cpu_usr=float("nan"))
     rows.loc[rows["volume"] == "/dev/local", "iops"] = None
-    assert "9 results without IOPS" in drawn("iops", rows).caption
+    shown = drawn("iops,cpu_usr", rows)
+    assert {"9 results without IOPS", "Not shown: cpu_usr, which no run reported"} <= {
+        *shown.caption
+    }
 
 
-def test_a_column_of_texts_is_no_response() -> None:
-    """A misuse says what can be drawn."""
-    with pytest.raises(InputError, match="no number that a chart could show"):
-        drawn("ioengine", measured({"iodepth": (1, 4)}))
+def test_results_that_share_few_settings_have_a_row_each() -> None:
+    """Bars of one thickness in a list, beside each other for all responses; no empty panels."""
+    few = {"rw": LEVELS["rw"][:4], "block_bytes": (1024, 2048), "iodepth": (1, 2)}
+    panels = drawn("iops,p99", measured(few, repeats=1).iloc[[0, 1, 6, 9, 11, 14]]).panels
+    assert {(p.row, p.y.categories[0]) for p in panels} == {(0, "1k, queue depth 1")}
 
 
-@pytest.mark.parametrize("other", ["lines", "heatmap", "bandwidth"])
-def test_other_names_say_what_draws_them(other: str) -> None:
-    """A word that is no chart names the command that draws what it means."""
-    with pytest.raises(InputError, match="no chart") as caught:
+@pytest.mark.parametrize("other", ["lines", "heatmap", "bandwidth", "ioengine"])
+def test_other_names_say_what_to_draw(other: str) -> None:
+    """A word that is no chart, or a column of texts, names what can be drawn instead."""
+    with pytest.raises(InputError, match=r"no (chart|number that)") as caught:
         drawn(other, measured({"iodepth": (1, 4)}))
-    assert caught.value.hint.startswith("draw volbench plot ")
+    assert caught.value.hint.startswith(("draw volbench plot ", "draw iops"))
 
 
 def random_design(seed: int) -> Plot:

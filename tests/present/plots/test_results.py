@@ -59,15 +59,6 @@ def test_percentiles_of_total_latency_are_drawn_beside_those_of_completion() -> 
     assert "bare: max only, as fio reported none of these percentiles" in caption_of(plot)
 
 
-def test_latencies_have_the_colour_of_their_direction() -> None:
-    """Reads are blue and writes orange here as well; the percentiles differ in their shape."""
-    rows = [result("a", direction="read"), result("b", direction="write")]
-    plot = build_plot("latency", frames(rows))
-    [panel] = plot.panels
-    assert {mark.by for mark in all_marks(panel, Points)} == {"_series"}
-    assert {series.key for series in plot.series} >= {"read", "write", "p99"}
-
-
 def test_the_answer_of_buffered_writes_is_their_sync() -> None:
     """The page cache takes them at once: their own p99 is not that of the volume."""
     row = result("wal", rw="write", direct=False, direction="write")

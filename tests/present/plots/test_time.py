@@ -103,8 +103,5 @@ def test_what_is_compared_is_drawn_over_each_other() -> None:
     given = [point for row in rows for point in intervals(row, [10.0, 20.0])]
     plot = build_plot("series", frames(rows, series=given))
     assert len(plot.panels) == 2
-    assert [key for key, _ in series_of(the_mark(plot.panels[0], Lines))] == [
-        "/dev/x/0",
-        "/dev/y/0",
-    ]
+    assert [key for key, _ in series_of(the_mark(plot.panels[0], Lines))] == ["x/0", "y/0"]
     assert len({look.colour for look in plot.series}) == 2

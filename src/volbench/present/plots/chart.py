@@ -37,11 +37,7 @@ _MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
 def build_plot(
     kind: str | Kind[Any], frames: Frames, *, title: str | None = None, options: Options = _DEFAULTS
 ) -> Plot:
-    """Return the description of a chart of one or several campaigns.
-
-    Args:
-        kind: a kind, its name, or responses such as ``iops,p99``.
-    """
+    """Return the description of a chart of one or several campaigns."""
     chosen = kind_of(kind) if isinstance(kind, str) else kind
     complete = _complete(frames)
     options = _with_columns(options, complete["summary"])
@@ -63,11 +59,7 @@ def build_plots(
     title: str | None = None,
     options: Options = _DEFAULTS,
 ) -> Iterator[Plot]:
-    """Yield the descriptions of all charts that the frames have something for.
-
-    Args:
-        kinds: names; when None, IOPS and p99 over the design, and all kinds.
-    """
+    """Yield the descriptions of all charts that the frames have something for."""
     complete = _complete(frames)
     options = _with_columns(options, complete["summary"])
     for name in (ALL_RESPONSES, *KINDS) if kinds is None else kinds:

@@ -20,7 +20,15 @@ from volbench.model.frames.column_names import find_column, meaning_of
 from volbench.model.results.steadiness import State
 from volbench.present.answer import answer
 from volbench.present.cell_results import SYNC_CALLS, SYNC_P99
-from volbench.present.factor_words import constants_words, short_values, shown_value, value_words
+from volbench.present.factor_words import (
+    constants_words,
+    level_words,
+    short_values,
+    shown_value,
+    value_words,
+    with_aliases,
+    words_of,
+)
 from volbench.present.formatting import latency
 from volbench.present.plots.description import COLUMN_FORMATS
 from volbench.present.plots.grammar import MAX_COLOURS, RESULT, Layout, held_words, layout_of
@@ -113,17 +121,13 @@ class Drawing:
     @cached_property
     def names(self) -> Mapping[str, str]:
         """What is compared to its name, without the folders that all volumes have in common."""
-        short = {
-            name: short_values(name, self.design.by_column[name].values) for name in self.layout.by
-        }
+        by = self.layout.by
+        words = {name: words_of(name, self.design.by_column[name].values) for name in by}
         names: dict[str, str] = {}
         for cell in self._ordered_cells:
-            values = {name: cell.values[name] for name in self.layout.by}
-            texts = [
-                short[name][value] if name == "volume" and value else _value_words(name, value)
-                for name, value in values.items()
-            ]
-            names[colour_text(self.layout, cell)] = ", ".join(filter(None, texts))
+            known = [name for name in by if name != NAME or cell.values[name] is not None]
+            texts = (words[name][cell.values[name]] for name in known)
+            names[colour_text(self.layout, cell)] = ", ".join(texts)
         return names
 
     @property
@@ -206,23 +210,23 @@ def read_drawing(frames: Frames, options: Options, names: Sequence[str]) -> Draw
     verdicts = frames.get("verdicts", pd.DataFrame(columns=["verdict", "run"]))
     unsteady = {*verdicts.loc[verdicts["verdict"].isin(_UNSTEADY), "run"]}
     drawn = [cell for cell in design.cells if _is_drawn(cell, layout)]
-    points, notes = [], [syncs]
+    points, notes, shown, base = [], [syncs], [], options.choice.relative_to
     for metric in responses:
         own, note = _points(drawn, design, layout, metric, unsteady)
-        points.append(own)
-        notes.append(note)
-    if not any(points):
+        own = _relative(own, design, layout, base) if base else own
+        notes.append(note if own else f"Not shown: {metric.label}, which no run reported")
+        if own:
+            points.append(own)
+            shown.append(metric)
+    if not points:
         return f"no {responses[0].label}: no run reported it"
-    base = options.choice.relative_to
-    if base:
-        points = [_relative(own, design, layout, base) for own in points]
     whole = None
     if options.every is not None:
         every = measured(options.every())
         rows = plain_rows(every[every["direction"] != "sync"])
         all_ = design_of(rows, first=options.choice.columns)
         whole = Drawing(all_, layout_of(all_, options.choice), (), (), ())
-    drawing = Drawing(design, layout, responses, tuple(points), (), base, whole)
+    drawing = Drawing(design, layout, tuple(shown), tuple(points), (), base, whole)
     return replace(drawing, notes=(*_notes(drawing), *filter(None, notes)))
 
 
@@ -311,8 +315,8 @@ def _remark(rows: Sequence[Row], unsteady: set[object]) -> str:
 
 def _result_text(design: Design, layout: Layout, cell: Cell) -> str:
     names = [factor.column for factor in design.factors if factor.column not in layout.by]
-    texts = (_value_words(name, cell.values[name]) for name in names)
-    return ", ".join(filter(None, texts)) or "result"
+    known = {n: cell.values[n] for n in names if n != NAME or cell.values[n] is not None}
+    return level_words(with_aliases(design, cell, known)) or "result"
 
 
 def _relative(

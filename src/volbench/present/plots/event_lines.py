@@ -27,13 +27,7 @@ def events_of(frames: Frames) -> pd.DataFrame:
 def event_lines(
     events: pd.DataFrame, *, end_s: float, at: Callable[[float], float] = float, is_named: bool
 ) -> tuple[marks.AnyMark, ...]:
-    """Return a line across a panel for each mark, and its name along it where there are few.
-
-    Args:
-        events: rows of `events_of`, of several runs at the same time each once.
-        end_s: end of the run, which has the marks of the second after it.
-        at: time to the place on the axis.
-    """
+    """Return a line across a panel for each mark, and its name along it where there are few."""
     once = events.assign(_t=events["t_s"].astype(float).round(1)).drop_duplicates(["_t", "name"])
     once = once[once["_t"] <= end_s + 1.0].sort_values("_t", kind="stable")
     lines: list[marks.AnyMark] = [

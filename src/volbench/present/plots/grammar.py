@@ -25,6 +25,7 @@ RESULT = "result"  # Stands for all factors together, where each result has a ro
 MAX_COLOURS = 7  # Colours that an eye can tell apart
 MAX_PANELS = 12
 MAX_ROWS = 60  # Bars that one panel has room for
+_SPARSE = 2.5  # Places for bars to results, from which results have a list instead of panels
 MIN_LINE = 3  # Values from which an ordered factor has lines
 _MAX_ABREAST = 4
 _PLACES = frozenset({"host", "volume", "client"})
@@ -56,11 +57,7 @@ class Layout:
 
 
 def layout_of(design: Design, choice: Choice) -> Layout:
-    """Return what each factor is.
-
-    Args:
-        design: with the columns of the choice first.
-    """
+    """Return what each factor is."""
     left = [factor for factor in design.factors if len(factor.values) > 1]
     by = [name for name in choice.by if name in design.by_column]
     for name in choice.columns:
@@ -82,12 +79,15 @@ def layout_of(design: Design, choice: Choice) -> Layout:
     if not x and by:
         x = by[0]
     rows, columns = _panels(left, choice.panels)
-    # Where most panels would have one result, these have a row each instead.
+    view = choice.view or _view(design, x, y, [*by, *rows, *columns])
+    # Where most panels would have one result, or most bars were not measured, each has a row.
     most = max(len(design.cells), 2) / 2
-    is_scattered = len(design.cells) <= MAX_ROWS and len(_present(design, [*rows, *columns])) > most
+    panels = len(_present(design, [*rows, *columns]))
+    bars = panels * len(_present(design, [n for n in by if n != x])) * len(_levels_of(design, x))
+    is_sparse = view == "bars" and panels > 1 and bars > _SPARSE * len(design.cells)
+    is_scattered = len(design.cells) <= MAX_ROWS and (panels > most or is_sparse)
     if is_scattered and not choice.columns and not choice.view:
         return Layout("bars", RESULT, tuple(by))
-    view = choice.view or _view(design, x, y, [*by, *rows, *columns])
     if view in {"grid", "towers"} and not y:
         raise InputError(
             f"--as {view} needs two factors with several values beside those with colours",

@@ -58,11 +58,7 @@ MEAN_LATENCY = Metric("lat_mean_s", "Mean latency", "latency")
 
 
 def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[float, float]:
-    """Return the ends of a logarithmic axis around positive values, at least a factor of 3 wide.
-
-    Args:
-        values: at least one above zero; others and NaN are passed over.
-    """
+    """Return the ends of a logarithmic axis around positive values, at least a factor of 3 wide."""
     known = [value for value in values if value > 0]
     low, high = min(known), max(known)
     return low * room[0], max(high, 3 * low) * room[1]

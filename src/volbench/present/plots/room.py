@@ -13,7 +13,7 @@ import pandas as pd
 from volbench.analyse.frames.design import Design, Factor, design_of
 from volbench.analyse.frames.job_frames import BY, COLOUR, COLOUR_PLACE, measured, plain_rows
 from volbench.analyse.frames.run_options import BESIDE
-from volbench.present.factor_words import value_words
+from volbench.present.factor_words import level_words, words_of
 from volbench.present.formatting import text
 from volbench.present.plots.grammar import MAX_COLOURS, around_median, held_words
 from volbench.present.plots.kinds import Frames, Room
@@ -37,9 +37,11 @@ def coloured(frames: Frames, column: str, whole: pd.DataFrame) -> Frames:
         return frames
     summary = frames["summary"]
     values = summary[column].astype(object).where(summary[column].notna(), None)
-    texts = summary[[*_JOINS]].assign(_text=[value_words(column, value) for value in values])
     factor = design_of(plain_rows(measured(whole))).by_column.get(column)
-    ordered = [value_words(column, value) for value in factor.values] if factor else []
+    every = dict.fromkeys([*(factor.values if factor else ()), *values])
+    words = words_of(column, [*every])
+    ordered = [words[value] for value in factor.values] if factor else []
+    texts = summary[[*_JOINS]].assign(_text=[words[value] for value in values])
     places = {text: n for n, text in enumerate(dict.fromkeys([*ordered, *texts["_text"], MISSING]))}
     marked = dict(frames)
     for name, frame in frames.items():
@@ -50,11 +52,7 @@ def coloured(frames: Frames, column: str, whole: pd.DataFrame) -> Frames:
 
 
 def compared_of(summary: pd.DataFrame, *, is_by_design: bool) -> str:
-    """Return the column whose values have colours: several campaigns, or what the design compares.
-
-    Args:
-        is_by_design: whether it is what the design compares, if an eye can tell its colours apart.
-    """
+    """Return the column whose values have colours: campaigns, or what the design compares."""
     if len(summary["campaign"].unique()) > 1:
         return "campaign"
     if not is_by_design:
@@ -69,12 +67,7 @@ def compared_of(summary: pd.DataFrame, *, is_by_design: bool) -> str:
 def fit(
     frames: Frames, room: Room | None, without: Sequence[str] | None
 ) -> tuple[Frames, tuple[str, ...]]:
-    """Return the results that a chart has room for, with their names, and what is left out.
-
-    Args:
-        without: columns that names of workloads do without, such as what is compared; None to keep
-            the names of jobs.
-    """
+    """Return the results that a chart has room for, with their names, and what is left out."""
     every = rows = measured(frames["summary"])
     if room is not None and room.frame:
         rows = every[every["run"].isin(frames[room.frame]["run"])].reset_index(drop=True)
@@ -178,9 +171,9 @@ def _labels(design: Design, is_kept: pd.Series[bool], left_out: set[str]) -> pd.
         if factor.column not in left_out
         and any(cell.values[factor.column] != cells[0].values[factor.column] for cell in cells)
     ]
-    texts = [
-        ", ".join(value_words(name, cell.values[name]) for name in names) for cell in design.cells
-    ]
+    volumes = words_of("volume", design.by_column["volume"].values) if "volume" in names else {}
+    levels = ({name: cell.values[name] for name in names} for cell in design.cells)
+    texts = [level_words(each, volumes) for each in levels]
     firsts = [design.rows[cell.places[0]] for cell in design.cells]
     whole = [text(row, "rw") or text(row, "job") for row in firsts]
     return pd.Series([texts[number] or whole[number] for number in numbers], dtype="str")

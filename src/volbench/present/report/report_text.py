@@ -44,13 +44,7 @@ def quality_of(
     runs: int,
     cautions: Iterable[str] = (),
 ) -> Quality:
-    """Return data quality in a line, with all findings and reservations behind it.
-
-    Args:
-        design: of valid results.
-        runs: that have a result.
-        cautions: reservations that the caller knows.
-    """
+    """Return data quality in a line, with all findings and reservations behind it."""
     is_bad = [row["severity"] == Severity.INVALID.value for row in findings]
     invalid = {text(row, "run") for row, bad in zip(findings, is_bad, strict=True) if bad} - {""}
     severe = {text(row, "run") for row in findings if row["severity"] != Severity.NOTE.value}

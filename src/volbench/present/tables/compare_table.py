@@ -33,11 +33,7 @@ _Judged = TypeVar("_Judged", Compared, Trend)
 
 
 def comparison_table(comparison: Comparison, *, is_brief: bool = False) -> Table[Compared]:
-    """Return a row for each comparison under the answer, with notes that explain the verdicts.
-
-    Args:
-        is_brief: of more than two screens, keep one: what differs significantly, and most.
-    """
+    """Return a row for each comparison under the answer, with notes that explain the verdicts."""
     answer = headlines(comparison)
     is_cut = is_brief and len(comparison.rows) > MAX_ROWS
     rows = sorted(comparison.rows, key=_weight)[:SCREEN_ROWS] if is_cut else comparison.rows

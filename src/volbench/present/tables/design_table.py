@@ -104,6 +104,9 @@ def groups_table(
 
     Args:
         by: columns that separate groups; without them the first factors that give few groups.
+
+    Raises:
+        InputError: no result has such a column.
     """
     columns = _named(design, by) if by else _few_groups(design)
     groups: dict[tuple[Hashable, ...], list[Cell]] = {}

@@ -77,11 +77,7 @@ def _short_jobs(verdicts: Sequence[Verdict]) -> Callable[[Verdict], str]:
 
 
 def expectations_table(verdicts: Sequence[Verdict], *, is_brief: bool = False) -> Table[Verdict]:
-    """Return a row for each expectation, job and direction, with its answer.
-
-    Args:
-        is_brief: of more than two screens, keep one: what failed first, then what is undecided.
-    """
+    """Return a row for each expectation, job and direction, with its answer."""
     columns = (
         Column[Verdict](
             "answer", lambda verdict: verdict.answer.value, priority=IDENTITY, styles=_STYLES

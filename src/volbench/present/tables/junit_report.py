@@ -51,11 +51,7 @@ def junit_of_expectations(verdicts: Sequence[Verdict]) -> bytes:
 
 
 def junit_of_trends(trends: Trends, *, fails_undecided: bool = True) -> bytes:
-    """Return a test for each workload and metric; it fails on a regression.
-
-    Args:
-        fails_undecided: whether too few campaigns are an error; else the test is skipped.
-    """
+    """Return a test for each workload and metric; it fails on a regression."""
     elements = dict.fromkeys(trends.undecided, "error" if fails_undecided else "skipped")
     return _suite(
         "volbench trend",

@@ -76,12 +76,7 @@ def profiles_table(index: Sequence[Row]) -> Table[Row]:
 def runs_table(
     campaign: Campaign, *, expected_s: Mapping[str, float], is_brief: bool = False
 ) -> Table[Row]:
-    """Return the plan, a row for each run in the order in which they run.
-
-    Args:
-        expected_s: run id to its expected length; n/a where it is not known.
-        is_brief: whether many runs are a row for each workload, with their number.
-    """
+    """Return the plan, a row for each run in the order in which they run."""
     volumes = {f"{run.volume.role}: {run.volume.target}" for run in campaign.runs}
     volume = Column[Row]("volume", lambda row: f"{row['role']}: {row['volume']}", priority=3)
     columns: list[Column[Row]] = [

@@ -43,6 +43,9 @@ def result_tables(
         is_compared: whether a matrix stands for the cells where several workloads are compared.
         by: columns; results that are equal in them are one row.
         has_answer: whether the answer stands above the table.
+
+    Raises:
+        InputError: the results have no such column.
     """
     rows = results.results()
     if not rows:

@@ -67,12 +67,7 @@ def summary_table(
     states: Mapping[str, RunNote] | None = None,
     warnings: Mapping[str, str] | None = None,
 ) -> Table[Row]:
-    """Return the runs, a row for each run, group and direction.
-
-    Args:
-        states: run id to its state; runs without a result get a row too.
-        warnings: run id to its number of data-quality warnings; no column without any.
-    """
+    """Return the runs, a row for each run, group and direction."""
     states, warnings = dict(states or {}), dict(warnings or {})
     with_results = {str(row.get("run")) for row in rows}
     unfinished = [

@@ -88,11 +88,7 @@ class Table(Generic[Item]):
         return replace(self, columns=tuple(chosen), document=None)
 
     def sorted_by(self, name: str) -> Table[Item]:
-        """Return the table with its rows in the order of a column, unknown values last.
-
-        Args:
-            name: of the column, as for `with_columns`; the largest first behind a ``-``.
-        """
+        """Return the table with its rows in the order of a column, unknown values last."""
         column = self._found(name.removeprefix("-"))
 
         def value_of(item: Item) -> object:
@@ -150,12 +146,7 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
     title: str = "",
     notes: Sequence[str] = (),
 ) -> Table[Any]:
-    """Return a table of texts that are ready to be shown; columns without any are left out.
-
-    Args:
-        rows: heading to text; headings that a row lacks read n/a.
-        priorities: heading to priority where it is not 1.
-    """
+    """Return a table of texts that are ready to be shown; columns without any are left out."""
     listed = list(rows)
     priorities = {**(priorities or {}), identity: IDENTITY}
     columns = [

@@ -92,12 +92,7 @@ def logged_listener(
     more: Sequence[Listener] = (),
     complete: Callable[[str], str] = str,
 ) -> Iterator[LoggedListener]:
-    """Yield the listener of a controller.
-
-    Args:
-        more: also receive every event, with and without a terminal.
-        complete: adds to the commands in a notice what they need.
-    """
+    """Yield the listener of a controller."""
     log = open_log(layout)
     stream = _LogStream(log)
     try:

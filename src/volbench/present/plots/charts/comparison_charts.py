@@ -73,14 +73,7 @@ _FEW = 40  # Up to how many campaigns each has a marker
 
 
 def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
-    """Return the ratio of each comparison with its interval; 1 is the base.
-
-    Args:
-        comparison: at least one row.
-
-    Returns:
-        A panel for each metric and each of a few candidates; a row for each cell.
-    """
+    """Return the ratio of each comparison with its interval; 1 is the base."""
     rows: Sequence[Compared] = comparison.rows
     names = list(dict.fromkeys(_name(row, rows) for row in rows))
     fewer = []

@@ -9,9 +9,15 @@ from itertools import pairwise
 
 import pandas as pd
 
-from volbench.analyse.frames.workload_words import FACTOR_NAMES, factor_name
+from volbench.analyse.frames.workload_words import factor_name
 from volbench.errors import InputError
-from volbench.present.factor_words import short_values, shown_value, value_words
+from volbench.present.factor_words import (
+    level_words,
+    shown_value,
+    value_words,
+    with_aliases,
+    words_of,
+)
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import (
     IDENTITY,
@@ -36,14 +42,15 @@ from volbench.present.plots.metrics import (
 from volbench.units import counted_noun
 
 _LIMIT = Series("limit", "declared limit", "ink", dash="limit")  # Across bars
-_COLUMN_IN, _MIN_WIDTH_IN = 2.75, 6.5
+_COLUMN_IN, _BARS_IN, _MIN_WIDTH_IN = 2.75, 3.2, 6.5
 _MAX_HEIGHT_IN = 11.0  # Of all panels together
 LEAST_SCALE = 0.67  # At which a value is as high as its bar
 _PANEL_IN, _LOW_PANEL_IN = 1.75, 1.3  # Height of a panel: of few, and of many rows
 _FEW_ROWS = 3
 _BAR_IN, _CELL_IN, _TABLE_IN, _TOWERS_IN = 0.15, 0.32, 0.2, 3.0
 _ABREAST = 3  # Panels of designs with holes
-_GROUP = 0.82  # Width of a group of bars, as a share of its slot
+_BETWEEN = 0.55  # Room between groups of bars, as a share of a bar
+_MIN_BARS_IN = 0.5  # Height of a panel of bars
 _BAR_SPAN = 100.0  # Of bars, beyond which the least would be a line
 _RATIO_SPAN = 4.0  # Of ratios, beyond which their scale is logarithmic
 _FAR = 4.0  # Ratio of limit to data above which the limit is not drawn
@@ -78,16 +85,19 @@ def build(drawing: Drawing) -> Plot:
     width, places = _places(drawing)
     panels: list[Panel] = []
     heights: list[float] = []
-    for metric, points in zip(drawing.responses, drawing.points, strict=True):
+    # The bars of a single panel have their names once, at the left of all responses.
+    is_abreast = layout.view == "bars" and len(drawing.panels) == 1
+    width, column_in = (len(drawing.responses), _BARS_IN) if is_abreast else (width, _COLUMN_IN)
+    for place, (metric, points) in enumerate(zip(drawing.responses, drawing.points, strict=True)):
         shown = (
             replace(metric, label=f"{metric.label} / {drawing.base}") if drawing.base else metric
         )
         made = _PAINTERS[layout.view](drawing, shown, points)
-        first = len(heights)
+        first, right = (0, place) if is_abreast else (len(heights), 0)
         rows = 1 + max(row for row, _ in places)
-        heights += [_height(drawing, row, places) for row in range(rows)]
+        heights[first:] = [_height(drawing, row, places) for row in range(rows)]
         panels += [
-            replace(panel, row=first + row, column=column)
+            replace(panel, row=first + row, column=right + column)
             for panel, (row, column) in zip(made, places, strict=True)
         ]
     panels = [
@@ -103,7 +113,7 @@ def build(drawing: Drawing) -> Plot:
         panels=tuple(panels),
         heights=tuple(lower * height for height in heights),
         widths=(1.0,) * width,
-        width_in=max(_MIN_WIDTH_IN, min(MAX_WIDTH_IN, 1.4 + _COLUMN_IN * width)),
+        width_in=max(_MIN_WIDTH_IN, min(MAX_WIDTH_IN, _names_in(drawing) + column_in * width)),
         series=_series(drawing)[: None if has_limits else -1],
         has_legend=not (_is_named_at_ends(drawing) or layout.view in {"grid", "towers"}),
         caption=drawing.notes,
@@ -161,12 +171,7 @@ def _height(drawing: Drawing, row: int, places: Sequence[tuple[int, int]]) -> fl
         return _TOWERS_IN
     if layout.view == "bars" or (layout.view == "table" and not _has_lines(drawing)):
         in_row = [key for key, place in zip(drawing.panels, places, strict=True) if place[0] == row]
-        heights = (
-            len(_bar_names(drawing, key))
-            * (0.08 + _BAR_IN * max(1, len(_bars_of_group(drawing, key))))
-            for key in in_row
-        )
-        return max(0.5, *heights)
+        return max(_MIN_BARS_IN, *(_BAR_IN * _slots(_groups(drawing, key)) for key in in_row))
     rows = 1 + max(place[0] for place in places)
     return _PANEL_IN if rows * len(drawing.responses) <= _FEW_ROWS else _LOW_PANEL_IN
 
@@ -179,16 +184,7 @@ def _panel_title(drawing: Drawing, key: tuple[object, ...]) -> str:
         for cell in drawing.design.cells
         if all(cell.values[name] == value for name, value in values.items())
     )
-    row = drawing.design.rows[cell.places[0]]
-    beside = [
-        name
-        for name, owner in drawing.design.aliases.items()
-        if owner in values and name in FACTOR_NAMES and row.get(name) is not None
-    ]
-    texts = {name: value_words(name, values[name]) for name in layout.panels}
-    texts |= {name: value_words(name, row[name]) for name in beside}
-    first = " ".join(texts.pop(name) for name in ("rw", "block_bytes") if name in texts)
-    title = ", ".join(filter(None, [first, *texts.values()]))
+    title = level_words(with_aliases(drawing.design, cell, values))
     return labels.wrap_name(title, columns=_TITLE)
 
 
@@ -302,7 +298,7 @@ def _limit_marks(metric: Metric, points: Sequence[Point], axis: Axis) -> Iterato
     for limit, colours in sorted(owners.items()):
         key = next(iter(colours)) if len(colours) == 1 < len(every) else "ink"
         yield marks.ReferenceLine(limit, "y", series=key or "ink")
-        data = pd.DataFrame({"_x": [0.01], "_y": [limit], "_text": [f"limit {metric.text(limit)}"]})
+        data = marks.text_at(0.01, limit, f"limit {metric.text(limit)}")
         yield marks.Texts(
             data, series=key or "ink", x_in="panel", offset_pt=(0, 2), valign="bottom", size=7
         )
@@ -417,11 +413,31 @@ def _has_same_names(drawing: Drawing) -> bool:
     )
 
 
-def _bars_of_group(drawing: Drawing, key: tuple[object, ...]) -> list[str]:
-    if drawing.layout.x == RESULT or drawing.layout.x in drawing.layout.by:
-        return []
-    present = {p.colour for points in drawing.points for p in points if p.panel == key}
-    return [colour for colour in drawing.colours if colour in present]
+def _groups(drawing: Drawing, key: tuple[object, ...]) -> dict[object, list[str]]:
+    """Return each name beside the bars of a panel with the colours of its bars, in order."""
+    every = (p for points in drawing.points for p in points)
+    keys = {*drawing.panels} if _has_same_names(drawing) else {key}
+    present = {(p.x, p.colour) for p in every if p.panel in keys}
+    names = _bar_names(drawing, key)
+    lines = (text.split("\n") for text in _bar_texts(drawing, names))
+    groups = ([c for c in drawing.colours if (x, c) in present] for x in names)
+    # A name of several lines takes the room of as many bars.
+    padded = (
+        [*own, *[""] * (len(text) - len(own))] for own, text in zip(groups, lines, strict=True)
+    )
+    return dict(zip(names, padded, strict=True))
+
+
+def _slots(groups: Mapping[object, Sequence[str]]) -> float:
+    return sum(len(group) + _BETWEEN for group in groups.values())
+
+
+def _names_in(drawing: Drawing) -> float:
+    """Return the estimated width of the names at the left."""
+    is_bars = drawing.layout.view == "bars"
+    names = _bar_names(drawing, drawing.panels[0]) if is_bars else []
+    lines = "\n".join(_bar_texts(drawing, names)).split("\n")
+    return max(1.4, *(_LETTER_IN * len(line) for line in lines), 0)
 
 
 def _bars(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
@@ -430,21 +446,19 @@ def _bars(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Pan
     top = max(ends, default=1.0)
     limits = [point.limit for point in points if point.limit <= _FAR * top]
     x = metric.axis(1.18 * max([top, *limits]))
-    volumes = [*drawing.values_along("volume")] if drawing.layout.x == "volume" else []
-    short = short_values("volume", volumes)
     made = []
-    for key in drawing.panels:
+    _, places = _places(drawing)
+    for key, (row, _) in zip(drawing.panels, places, strict=True):
         own = [point for point in points if point.panel == key]
-        names = _bar_names(drawing, key)
-        data = _placed_bars(drawing, metric, own, names, _bars_of_group(drawing, key))
-        texts = [short.get(name) or _bar_text(drawing.layout.x, name) for name in names]
-        panel = Panel(
-            x=x,
-            y=rows_axis(texts),
-            marks=(*_limits_beside(own, data), *_bar_marks(data)) if len(data) else (),
-            title=_panel_title(drawing, key),
-        )
-        made.append(panel)
+        groups = _groups(drawing, key)
+        firsts = [n * _BETWEEN + sum(map(len, [*groups.values()][:n])) for n in range(len(groups))]
+        data = _placed_bars(drawing, metric, own, groups, dict(zip(groups, firsts, strict=True)))
+        room = _height(drawing, row, places) / _BAR_IN - _slots(groups) + _BETWEEN
+        span = (-room / 2, _slots(groups) - _BETWEEN + room / 2)
+        middles = (at + len(group) / 2 for at, group in zip(firsts, groups.values(), strict=True))
+        drawn = (*_limits_beside(own, data), *_bar_marks(data)) if len(data) else ()
+        y = replace(rows_axis(_bar_texts(drawing, [*groups])), ticks=tuple(middles), limits=span)
+        made.append(Panel(x=x, y=y, marks=drawn, title=_panel_title(drawing, key)))
     if not _scale(drawing, points):
         return made
     axis = _value_axis(metric, points, is_log=True)
@@ -476,27 +490,24 @@ def _placed_bars(
     drawing: Drawing,
     metric: Metric,
     points: Sequence[Point],
-    names: Sequence[object],
-    colours: Sequence[str],
+    groups: Mapping[object, Sequence[str]],
+    firsts: Mapping[object, float],
 ) -> pd.DataFrame:
     data = _frame(drawing, metric, points)
-    step = _GROUP / max(1, len(colours))
-    places = [colours.index(point.colour) if colours else 0 for point in points]
-    first = [
-        names.index(point.x) - _GROUP / 2 + (place + 0.06) * step
-        for point, place in zip(points, places, strict=True)
-    ]
+    first = [firsts[p.x] + groups[p.x].index(p.colour) for p in points]
     return data.assign(
-        _from=first,
-        _to=[at + 0.88 * step for at in first],
-        _middle=[at + 0.44 * step for at in first],
+        _from=[at + 0.06 for at in first],
+        _to=[at + 0.94 for at in first],
+        _middle=[at + 0.5 for at in first],
         _text=[", ".join(filter(None, (metric.text(p.middle), p.remark))) for p in points],
     )
 
 
-def _bar_text(column: str, value: object) -> str:
-    name = str(value) if column == RESULT else value_words(column, value) if column else ""
-    return labels.wrap_name(name, columns=60)
+def _bar_texts(drawing: Drawing, names: Sequence[object]) -> list[str]:
+    x = drawing.layout.x
+    words = words_of(x, drawing.values_along(x)) if x not in {"", RESULT} else {}
+    texts = (words.get(name, str(name or "")) for name in names)
+    return [labels.wrap_name(text, columns=60) for text in texts]
 
 
 def _bar_marks(data: pd.DataFrame) -> tuple[marks.AnyMark, ...]:

@@ -9,7 +9,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.aggregate import distribution, in_classes
-from volbench.analyse.frames.job_frames import BY, COLOUR, COLOUR_PLACE, KEY, key_of
+from volbench.analyse.frames.design import design_of
+from volbench.analyse.frames.job_frames import (
+    BY,
+    COLOUR,
+    COLOUR_PLACE,
+    KEY,
+    key_of,
+    measured,
+    plain_rows,
+)
 from volbench.analyse.frames.workload_words import PLURALS
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
@@ -36,7 +45,7 @@ _STEP_ENDS = (
 _CLASSES = "No run has latency bins (json+): shown are fio's coarse classes, of unequal width"
 
 
-def read(frames: Frames, _: Options) -> pd.DataFrame | str:
+def read(frames: Frames, options: Options) -> pd.DataFrame | str:
     """Return the bins of each job and direction, pooled over repeats.
 
     Returns:
@@ -47,7 +56,24 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     if rows.empty:
         return MISSING_BINS
     data = labels.identified(rows, ["bin_high_s", "count", "share", COLOUR, COLOUR_PLACE])
-    return data.assign(latency=LATENCY_KINDS[kind], label=rows["label"], _line=rows["line"])
+    data = data.assign(latency=LATENCY_KINDS[kind], label=rows["label"], _line=rows["line"])
+    if COLOUR in data or options.every is None:
+        return data
+    return _as_among_all(data, measured(frames["summary"]), measured(options.every()))
+
+
+def _as_among_all(data: pd.DataFrame, shown: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
+    """Give each line the colour that it has among all results, if their colours are few."""
+    cells = design_of(plain_rows(every)).cell_of_rows
+    order = [*dict.fromkeys(cells)]
+    if len(order) > MAX_COLOURS:
+        return data
+    cell_of = dict(zip(zip(every["run"], every["direction"], strict=True), cells, strict=True))
+    ids = zip(shown["job"], shown["direction"], shown["run"], strict=True)
+    places = {(job, way): order.index(cell_of[run, way]) for job, way, run in ids}
+    data[COLOUR] = data["_line"].astype(str)
+    data[COLOUR_PLACE] = [places[line] for line in zip(data["job"], data["direction"], strict=True)]
+    return data
 
 
 def _is_last(ends_s: pd.Series[float]) -> npt.NDArray[np.bool_]:

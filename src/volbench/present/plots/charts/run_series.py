@@ -166,7 +166,7 @@ def _row(jobs: _Jobs, label: str, job: pd.DataFrame, tops: Sequence[float]) -> l
         replace(panel, marks=(*panel.marks, *event_lines(events, end_s=end_s, is_named=not index)))
         for index, panel in enumerate(panels)
     )
-    return [replace(first, heading=labels.wrap_name(printable(label), columns=40)), *others]
+    return [replace(first, heading=printable(label)), *others]
 
 
 def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame, x: Axis, top: float) -> Panel:
@@ -190,13 +190,14 @@ def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame, x: Axis, t
 
 
 def describe_series(jobs: _Jobs) -> str:
-    """Return the length and the extremes of IOPS in one sentence."""
+    """Return what was measured, its length and the extremes of IOPS in one sentence."""
     rows = jobs.every
-    count = counted_noun(rows["label"].nunique(), "job")
+    runs, workloads = rows["run"].nunique(), len(jobs.series)
+    count = counted_noun(runs, "run") + (f" of {workloads} workloads" if workloads > 1 else "")
     length = format_duration(float(rows["t_s"].max()))
     low, high = (float(end) for end in rows["iops"].agg(["min", "max"]))
     ends = "" if math.isnan(low) else f": between {IOPS.text(low)} and {IOPS.text(high)} IOPS"
-    return f"{count} of up to {length}{ends}{ends and ' in an interval'}."
+    return f"{count}, up to {length}{ends}{ends and ' in an interval'}."
 
 
 SERIES = Kind(

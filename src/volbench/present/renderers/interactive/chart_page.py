@@ -69,12 +69,7 @@ class _EmbeddedPlot:
 
 
 def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
-    """Return a page that draws plots and offers their numbers, without any request.
-
-    Args:
-        plots: at least one.
-        theme: a name in `THEMES`; empty to follow the reader's system.
-    """
+    """Return a page that draws plots and offers their numbers, without any request."""
     if flat := [plot.name for plot in plots if plot.has_towers]:
         raise InputError(
             f"the chart {flat[0]} cannot be drawn in a page", hint="choose --format svg, png or pdf"

@@ -29,12 +29,13 @@ from volbench.present.renderers.matplotlib.look import (
     styled,
     without_letters,
 )
-from volbench.present.renderers.matplotlib.placement import place
+from volbench.present.renderers.matplotlib.placement import ALONE, place
 
 _BOXES = "Boxes are characters that no font here has: install Noto Sans CJK, or use --format html"
 _MARGINS_IN = 1.6  # Estimated width of labels in a column, before they are measured
 _CROWDED = 0.2  # Share of the axis below which the names of two lines would touch
 _LINE_IN = 0.17
+_MIN_TITLE, _LETTER_IN = 24, 0.065  # Characters of a title that have one line; width of one
 _METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": "volbench"},
     "png": {"Software": "volbench"},
@@ -46,15 +47,7 @@ _REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
 def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) -> Figure:
-    """Draw a plot description.
-
-    Args:
-        theme: ``light``, ``dark`` or ``print``.
-        font_size: of most letters, in points; None for 9.
-
-    Returns:
-        A new figure, labelled with the name of the plot.
-    """
+    """Draw a plot description."""
     chosen = theme_of(theme)
     looks = looks_of(plot, chosen)
     font_size = font_size or 9.0
@@ -125,7 +118,7 @@ def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
     _name_lines(axes, panel, looks)
     if plot.shared_y and panel.column > 0 and panel.z is None:
         axes.tick_params(axis="y", labelleft=False)
-    _write_title(axes, panel)
+    _write_title(axes, plot, panel, width_in=width_in)
     return axes
 
 
@@ -143,11 +136,14 @@ def _keep_scales(axes: Axes, panel: Panel) -> None:
             getattr(axes, f"set_{way}lim")(*ends)
 
 
-def _write_title(axes: Axes, panel: Panel) -> None:
-    """Write heading and title; the heading is bold, over the title."""
-    lines = panel.title.count("\n") + 1 if panel.title else 0
+def _write_title(axes: Axes, plot: Plot, panel: Panel, *, width_in: float) -> None:
+    """Write heading and title, as wide as the panel; the heading is bold, over the title."""
+    room = max(_MIN_TITLE, int(width_in / _LETTER_IN))
+    wrapped = (fill(each, room, break_long_words=False) for each in panel.title.splitlines())
+    title = "\n".join(wrapped) if len(plot.widths) > 1 and not panel.z else panel.title
+    lines = title.count("\n") + 1 if title else 0
     # A given height spares matplotlib from looking, with each drawing, for ticks above the panel
-    axes.set_title(printable(panel.title), fontsize=points(9), y=1.0)
+    axes.set_title(printable(title), fontsize=points(9), y=1.0)
     if panel.heading:
         axes.annotate(
             printable(panel.heading),
@@ -158,6 +154,7 @@ def _write_title(axes: Axes, panel: Panel) -> None:
             va="bottom",
             fontsize=points(9.5),
             fontweight="bold",
+            gid=ALONE * (sum(p.row == panel.row and p.heading > "" for p in plot.panels) == 1),
         )
 
 

@@ -94,6 +94,7 @@ _FONTS = (
 _FONT_PT = 9.0  # Of most letters; the size of all others is in proportion to it
 _CHARACTER_IN = 0.07  # Width of a letter at `_FONT_PT`
 _PER_TICK_IN = {"x": 0.9, "y": 0.28}
+_PER_DECADE_IN = 0.5
 _TIME_STEPS_S = (
     *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
     *(60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400),
@@ -212,7 +213,7 @@ def _set_axis(axes: Axes, way: Literal["x", "y"], axis: Axis, *, size_in: float)
     if axis.scale == "category":
         _set_categories(axes, way, axis)
     else:
-        drawn.set_major_locator(_locator(axis, way, size_in))
+        drawn.set_major_locator(locator(axis, way, size_in))
         drawn.set_major_formatter(FuncFormatter(lambda value, _: FORMATS[axis.format].write(value)))
     drawn.set_minor_locator(NullLocator())
     if limits := _limits(axis):
@@ -233,15 +234,15 @@ def _set_categories(axes: Axes, way: Literal["x", "y"], axis: Axis) -> None:
     axes.grid(visible=False, axis=way)
 
 
-def _locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
+def locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
+    """Return the ticks of an axis whose texts do not touch."""
     if axis.ticks:
         return FixedLocator(ticks_apart(axis, size_in) if way == "x" else list(axis.ticks))
     if axis.scale in {"log", "log2", "symlog"}:
         low, high = axis.limits or (1.0, 10.0)
         is_narrow = way == "x" and size_in < _NARROW_IN
-        return LogLocator(
-            base=10, subs=parts_of(high / low) if not is_narrow else (1.0,), numticks=15
-        )
+        most = max(2, int(size_in / _PER_DECADE_IN)) if way == "x" else 15
+        return LogLocator(10, parts_of(high / low) if not is_narrow else (1.0,), numticks=most)
     count = min(7, max(3, math.floor(size_in / _PER_TICK_IN[way])))
     if axis.scale == "time":
         count = max(4, count)

@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 
 from volbench.present.plots.description import Plot, Series, data_marks
 from volbench.present.plots.marks import Areas, Bars, Lines, Points, ReferenceLine, series_of
-from volbench.present.renderers.matplotlib.look import MARKERS, Looks, ticks_apart
+from volbench.present.renderers.matplotlib.look import MARKERS, Looks, locator
 
 _EDGE_IN = 0.12
 _GAP_IN = 0.14
@@ -28,6 +28,8 @@ _MIN_DATA_IN = 0.9  # Width of a column of panels; the picture is wider instead
 _LABEL_IN = 0.16  # Height of a label, from the left edge of the margin to its foot
 MAX_ENTRIES = 28  # Maximum number of legend entries; the rest is counted
 _MAX_ABREAST = 6
+_NARROWER = 0.97  # Share of its estimated width below which a panel is measured again
+ALONE = "alone"  # Mark of a heading that may reach over the other panels of its row
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def place(
 ) -> None:
     """Give the figure its height, and title, answer, legends, panels and caption their places."""
     title, answer = heading
-    margins = [_measured(figure, panel_axes) for panel_axes in axes]
+    margins = _margins(figure, plot, axes)
     title_in, answer_in, note_in = (_size_in(figure, text)[1] for text in (title, answer, note))
     answer_in += _GAP_IN / 2 if plot.answer else 0.0
     legend = legend_above(figure, plot, looks) if plot.has_legend else None
@@ -99,11 +101,26 @@ def _wide_enough(plot: Plot, margins: Sequence[_Margins]) -> Plot:
     return replace(plot, width_in=max(plot.width_in, needed))
 
 
+def _margins(figure: Figure, plot: Plot, axes: Sequence[Axes]) -> list[_Margins]:
+    """Measure all panels; those that will be narrower again, since their texts reach further."""
+    margins = [_measured(figure, panel_axes) for panel_axes in axes]
+    _, widths = _columns(plot, margins)
+    for place, (panel, own) in enumerate(zip(plot.panels, axes, strict=True)):
+        box, width = own.get_position(), widths[panel.column] / plot.width_in
+        if panel.columns == 1 and width < _NARROWER * box.width:
+            own.set_position((box.x0, box.y0, width, box.height))
+            margins[place] = _measured(figure, own)
+    return margins
+
+
 def _measured(figure: Figure, axes: Axes) -> _Margins:
     renderer = _renderer(figure)
-    texts: list[Artist] = [*axes.texts, *axes.tables, *axes.child_axes]
+    headings = [text for text in axes.texts if text.get_gid() == ALONE]
+    texts: list[Artist] = [text for text in axes.texts if text not in headings]
+    texts += [*axes.tables, *axes.child_axes]
     box = axes.get_tightbbox(renderer, bbox_extra_artists=texts)
     inner = axes.get_window_extent(renderer)
+    above = [heading.get_window_extent(renderer) for heading in headings]
     if box is None:
         return _Margins(0, 0, 0, 0)
     dpi = figure.dpi
@@ -112,7 +129,7 @@ def _measured(figure: Figure, axes: Axes) -> _Margins:
         left=max(0.0, inner.x0 - box.x0) / dpi * (1.0 if axes.axison else 1.08),
         right=max(0.0, box.x1 - inner.x1) / dpi,
         bottom=max(0.0, inner.y0 - box.y0) / dpi,
-        top=max(0.0, box.y1 - inner.y1) / dpi,
+        top=max(0.0, *(part.y1 - inner.y1 for part in [box, *above])) / dpi,
     )
 
 
@@ -147,8 +164,8 @@ def _set_positions(
                 height / height_in,
             )
         )
-        if panel.x.ticks and panel.x.scale != "category":
-            panel_axes.set_xticks(ticks_apart(panel.x, right - left))
+        if panel.x.scale != "category" and panel.z is None and panel_axes.axison:
+            panel_axes.xaxis.set_major_locator(locator(panel.x, "x", right - left))
 
 
 def _align_labels(plot: Plot, axes: Sequence[Axes], margins: Sequence[_Margins]) -> None:
