@@ -171,7 +171,7 @@ def _height(drawing: Drawing, row: int, places: Sequence[tuple[int, int]]) -> fl
         return _TOWERS_IN
     if layout.view == "bars" or (layout.view == "table" and not _has_lines(drawing)):
         in_row = [key for key, place in zip(drawing.panels, places, strict=True) if place[0] == row]
-        return max(_MIN_BARS_IN, *(_BAR_IN * _slots(_groups(drawing, key)) for key in in_row))
+        return max(_MIN_BARS_IN, *(_BAR_IN * _slots(_bar_groups(drawing, key)) for key in in_row))
     rows = 1 + max(place[0] for place in places)
     return _PANEL_IN if rows * len(drawing.responses) <= _FEW_ROWS else _LOW_PANEL_IN
 
@@ -413,7 +413,7 @@ def _has_same_names(drawing: Drawing) -> bool:
     )
 
 
-def _groups(drawing: Drawing, key: tuple[object, ...]) -> dict[object, list[str]]:
+def _bar_groups(drawing: Drawing, key: tuple[object, ...]) -> dict[object, list[str]]:
     """Return each name beside the bars of a panel with the colours of its bars, in order."""
     every = (p for points in drawing.points for p in points)
     keys = {*drawing.panels} if _has_same_names(drawing) else {key}
@@ -450,7 +450,7 @@ def _bars(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Pan
     _, places = _places(drawing)
     for key, (row, _) in zip(drawing.panels, places, strict=True):
         own = [point for point in points if point.panel == key]
-        groups = _groups(drawing, key)
+        groups = _bar_groups(drawing, key)
         firsts = [n * _BETWEEN + sum(map(len, [*groups.values()][:n])) for n in range(len(groups))]
         data = _placed_bars(drawing, metric, own, groups, dict(zip(groups, firsts, strict=True)))
         room = _height(drawing, row, places) / _BAR_IN - _slots(groups) + _BETWEEN
