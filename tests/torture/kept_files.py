@@ -28,7 +28,7 @@ _ENGINES = ("psync", "psync", "libaio", "io_uring", "mmap", "falloc", "sync", "p
 _RANGES = {"offset", "filesize", "offset_increment", "fallocate", "io_size", "bs", "numjobs"}
 _PATTERNS = ("read", "write", "randread", "randwrite", "randrw", "trim", "randtrim", "trimwrite")
 _NAMES = {"ioengine", "rw", "runtime", "size", "filename", "read_iolog", "wait_for"}
-_SLOW = {"thinktime", "startdelay", "ramp_time", "io_submit_mode"}  # 68 minutes, or for ever
+_SLOW = {"thinktime", "startdelay", "ramp_time", "io_submit_mode", "verify_async"}  # Up to for ever.
 
 
 def kept_file(chance: random.Random, folder: Path) -> int:
@@ -91,7 +91,8 @@ def attached_anew(chance: random.Random, folder: Path) -> int:
         succeed("losetup", "-d", second)
         later = chance.choice((0, 32 * _MIB))
         disks.attach_at(second, free, *half, "--offset", str(later))
-        assert bool(refusal(HERE, planned)) is (offset != later)
+        told = refusal(HERE, planned)
+        assert bool(told) is (offset != later), told
     finally:
         disks.close()
     return 3
