@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -95,6 +96,6 @@ def _malformed(
     host: str, operation: Callable[..., object], value: object, reason: str
 ) -> TransportError:
     return TransportError(
-        f"{host} answers {operation.__name__} with {repr(value)[:80]}: {reason}",
+        f"{host} answers {operation.__name__} with {reprlib.repr(value)[:80]}: {reason}",
         hint="do not trust this host; see whether it works: volbench hosts",
     )
