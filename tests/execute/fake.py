@@ -6,7 +6,7 @@ Directories exist implicitly as parents of scripted paths. Waits return at once.
 
 import signal
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import PurePosixPath
@@ -382,9 +382,9 @@ class ScriptedSnapshot(Snapshot):
         """Return that no scripted file is open."""
         return not path
 
-    def opener_of(self, file: FileStat) -> str:
-        """Return that no program has the file of a loop device open."""
-        del file
+    def opener_of(self, file: FileStat | None, devices: Iterable[tuple[int, int]] = ()) -> str:
+        """Return that no program has the file of a loop device or a device open."""
+        del file, devices
         return ""
 
 

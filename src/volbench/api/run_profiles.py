@@ -245,11 +245,7 @@ def _command_of(executor: Executor, name: str, sections: Sequence[str] | None) -
 
 
 def _imported_texts(
-    executor: Executor,
-    command: FioCommand,
-    *,
-    allow_exec: bool,
-    note: Callable[[str], None],
+    executor: Executor, command: FioCommand, *, allow_exec: bool, note: Callable[[str], None]
 ) -> Iterator[tuple[str, str]]:
     """Yield the profiles of a job file or a command, one for each job file of a command.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from volbench.units import counted_noun
 if TYPE_CHECKING:
     from volbench.analyse.compare.expected_bounds import Verdict
     from volbench.ingest.run_files import Difference, Verification
-    from volbench.model.campaign.planned_run import Run
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
 
@@ -101,10 +99,6 @@ def check(
         _list_warnings(campaigns, rules, table_output, is_strict=strict)
 
 
-def _is_among(ids: Collection[str], run: Run) -> bool:
-    return run.id in ids
-
-
 def _list_warnings(
     campaigns: tuple[str | Path, ...],
     rules: tuple[str, ...],
@@ -131,7 +125,7 @@ def _list_warnings(
     for campaign in opened:
         done = {run for run, note in campaign.runs.items() if note.state is RunState.FINISHED}
         outcomes = Outcomes(Layout(campaign.path))
-        passes = passes_of(outcomes, campaign.campaign, is_done=partial(_is_among, done))
+        passes = passes_of(outcomes, campaign.campaign, is_done=lambda run: run.id in done)  # noqa: B023 - used at once
         for volume, words in dict.fromkeys((each.volume, each.condition) for each in passes):
             if words:
                 table_output.note(f"conditioned: {volume}: {words}")

@@ -1,5 +1,6 @@
 """The guard before real block devices: what is in use is refused, though the user allowed it."""
 
+import mmap
 import os
 from pathlib import Path
 
@@ -87,15 +88,28 @@ def test_a_device_under_a_loop_device_is_refused(disks: Disks) -> None:
     assert refusal(HERE, device) == f"{device} is in use by the loop device {name}"
 
 
-def test_a_device_held_by_a_process_is_refused(disks: Disks) -> None:
-    """A program that opened the device exclusively keeps it."""
-    device = disks.attach()
-    descriptor = os.open(device, os.O_RDONLY | os.O_EXCL)
-    try:
-        assert refusal(HERE, device).startswith(f"{device} cannot be opened exclusively: ")
-    finally:
-        os.close(descriptor)
-    assert refusal(HERE, device) == ""
+@pytest.mark.parametrize("way", ["open", "mapped", "disk", "partition"])
+def test_a_device_that_a_program_writes_is_refused(disks: Disks, way: str) -> None:
+    """Open or mapped for writing, itself or its disk or partition; readers do not count."""
+    disk = disks.attach()
+    device = disks.partition(disk) if way in {"disk", "partition"} else disk
+    used, target = (disk, device) if way == "disk" else (device, disk)
+    for flags, words in (
+        (os.O_RDONLY, ""),
+        (os.O_RDWR, f"{target} is open for writing in "),
+        (os.O_RDONLY | os.O_EXCL, f"{target} cannot be opened exclusively: "),
+    ):
+        descriptor = os.open(used, flags)
+        access = mmap.ACCESS_WRITE if flags & os.O_RDWR else mmap.ACCESS_READ
+        with mmap.mmap(descriptor, 4096, access=access):
+            if way == "mapped":
+                os.close(descriptor)
+            seen = refusal(HERE, target)
+            assert seen.startswith(words)
+            assert bool(seen) == bool(words)
+        if way != "mapped":
+            os.close(descriptor)
+    assert refusal(HERE, target) == ""
 
 
 def test_a_read_only_device_is_refused(disks: Disks) -> None:

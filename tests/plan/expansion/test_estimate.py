@@ -278,11 +278,3 @@ def test_shares_of_a_device() -> None:
     late = {"numjobs": "2", "offset_increment": str(6 * GIB), "size": "80%"}
     assert written(run_of(DEVICE, {"rw": "write", **late})) == (8 + 4) * GIB
     assert written(run_of(DEVICE, {"rw": "write", "io_size": "10%", "size": "50%"})) == GIB // 2
-
-
-def test_time_based_without_runtime_is_bounded_by_size() -> None:
-    """The size is then moved once."""
-    run = run_of(DEVICE, {"rw": "write", "size": str(GIB), "time_based": "1"})
-    assert written(run) == GIB
-    timed = run_of(DEVICE, {"rw": "write", "size": str(GIB), "time_based": "1", "runtime": "9s"})
-    assert written(timed) is None

@@ -214,6 +214,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
             "cannot be opened exclusively{}: {}".format(*opened or ("", "")),
             "end the process that uses it, or run volbench as a user who may write to it",
         ),
+        (use.writer, f"is open for writing in {use.writer}", f"end it: fuser -v {target}"),
     )
     return next(((problem, hint) for applies, problem, hint in reasons if applies), ("", ""))
 

@@ -9,9 +9,10 @@ import os
 import stat
 import struct
 import time
+from typing import Iterable
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
-from volbench.execute.agent.files import FileStat, first_line, list_directory, stat_in
+from volbench.execute.agent.files import FileStat, first_line, list_directory, read_bytes, stat_in
 
 EDGE_BYTES = 1 << 20  # Holds partition tables, file system headers and RAID metadata at both ends.
 BLANK = "blank"
@@ -167,15 +168,15 @@ def is_open(path: str) -> bool:
     return True
 
 
-def opener_of(file: FileStat) -> str:
-    """Return a program of this machine that has a file open or mapped; empty if none is seen.
+def opener_of(file: "FileStat | None", devices: "Iterable[tuple[int, int]]" = ()) -> str:
+    """Return a program that has a file open or mapped, or may write to a device; empty for none.
 
     A loop device has its file open itself, so no lease tells.
     """
     for pid in filter(str.isdigit, os.listdir("/proc")):
         for folder in ("/proc/{}/fd".format(pid), "/proc/{}/map_files".format(pid)):
             paths = ("{}/{}".format(folder, name) for name in list_directory(folder))
-            if any(_shows(path, file) for path in paths):
+            if any(_shows(path, file) if file else _writes(path, devices) for path in paths):
                 return "{} (PID {})".format(first_line("/proc/{}/comm".format(pid)), pid)
     return ""
 
@@ -190,6 +191,23 @@ def _shows(link: str, file: FileStat) -> bool:
         return seen is not None and seen.inode == file.inode
     is_same = 0 < file.born_ns == seen.born_ns and file.size_bytes == seen.size_bytes
     return is_same and not seen.device[0]
+
+
+def _writes(link: str, devices: "Iterable[tuple[int, int]]") -> bool:
+    """Return whether a program may write a device: none of volbench, nor the server of NBD."""
+    try:
+        is_file = os.lstat(link).st_mode & stat.S_IWUSR and os.readlink(link).startswith("/")
+        seen = stat_in(link) if is_file else None
+    except OSError:
+        seen = None
+    if seen is None or seen.kind != "block" or seen.rdev not in devices:
+        return False
+    process, server = link.rsplit("/", 2)[0], "/sys/dev/block/{}:{}/pid".format(*seen.rdev)
+    is_own = b"VOLBENCH_CONTROL=" in (read_bytes(process + "/environ") or b"")
+    if is_own or os.path.exists("{}/task/{}".format(process, first_line(server) or "none")):
+        return False
+    time.sleep(_LEASE_PAUSE_S)  # Some programs open it for an instant.
+    return os.path.lexists(link)
 
 
 def _open_device(path: str, flags: int) -> int:

@@ -7,7 +7,7 @@ a program that only reports.
 import errno
 import os
 import threading
-from typing import Callable, TypeVar
+from typing import Callable, Iterable, TypeVar
 
 from volbench.execute.agent import files, held_device, run_command
 from volbench.execute.agent.agent_error import AgentError, of_os_error
@@ -152,10 +152,10 @@ class Snapshot:
         """Return whether anything else has a file open."""
         return held_device.is_open(path)
 
-    def opener_of(self, file: FileStat) -> str:
-        """Return a program that has a file open or mapped; empty if none is seen."""
+    def opener_of(self, file: "FileStat | None", devices: "Iterable[tuple[int, int]]" = ()) -> str:
+        """Return a program that has a file open, or may write to a device; empty for none."""
         try:
-            return within(READ_S, held_device.opener_of, file)
+            return within(READ_S, held_device.opener_of, file, devices)
         except OSError as error:
             raise of_os_error(error) from error
 

@@ -103,6 +103,7 @@ class DeviceUse(NamedTuple):
     members: "tuple[Part, ...]"  # disks of which it is a partition
     exclusive: str  # error of an exclusive open; empty if it is free
     others: "tuple[OtherName, ...]"
+    writer: str  # program that may write to it, which is not volbench's; empty for none
 
 
 class DescribedDevice(NamedTuple):
@@ -481,6 +482,7 @@ class _Describer:
                 OtherName(other.node, snapshot.exclusive_error(other.node))
                 for other in shared.independent
             ),
+            writer=snapshot.opener_of(None, numbers | stack_numbers),
         )
 
     def _export_of(self, numbers: "set[tuple[int, int]]") -> str:

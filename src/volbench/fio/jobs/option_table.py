@@ -36,9 +36,7 @@ _INTEGERS = frozenset({"number_ios", "randseed", "trim_backlog", "verify_backlog
 
 # Options whose default unit is a microsecond (fio HOWTO)
 _MICROSECONDS = frozenset(
-    {
-        *("thinktime", "thinktime_spin", "latency_target", "latency_window", "max_latency"),
-    }
+    {*("thinktime", "thinktime_spin", "latency_target", "latency_window", "max_latency")}
 )
 
 # Options that list values but accept others too, or values with parameters

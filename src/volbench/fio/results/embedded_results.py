@@ -103,9 +103,7 @@ def _require_names(document: Mapping[str, object], path: str) -> None:
         )
 
 
-def _documents(
-    text: str,
-) -> tuple[list[Mapping[str, object] | Broken], str, Broken | None]:
+def _documents(text: str) -> tuple[list[Mapping[str, object] | Broken], str, Broken | None]:
     """Return fio's documents, the text outside, and a truncated document after the last one."""
     start = text.lstrip()[:1]
     if start == "[":

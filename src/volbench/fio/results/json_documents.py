@@ -171,9 +171,7 @@ def _nothing(text: str, path: str) -> OutputError:
     quoted = _quote(text)
     if not quoted:
         return OutputError(
-            "fio produced no output",
-            hint="see its stderr and exit status",
-            path=str(path),
+            "fio produced no output", hint="see its stderr and exit status", path=str(path)
         )
     return OutputError(
         f"fio printed no JSON: {quoted}",

@@ -40,6 +40,7 @@ _INDENTED = re.compile(r"^([ \t>|]+)\S.*?: \(groupid=\d+, jobs=\d+\): err=", re.
 _MESSAGE = re.compile(r"(?:fio|verify): ")  # of an error, or that fio was stopped
 # Behind the last line of an entry; its lines may have lost their indentation in a quotation
 _END = re.compile(rf"\s*(?:$|Run status group|Disk stats|{_VERSION.pattern}$)")
+_ENDS = (_END, _ENTRY, _HEADER)
 # What shows that lines of normal output are there: a job, its rates, or an error of fio
 _TRACES = re.compile(
     r"^[ \t>|]*(\S.*: \(g=\d+\): rw=.*|(?i:read|write|trim|mixed)\s*: (?:IOPS=|io=|bw=).*msec"
@@ -284,7 +285,7 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
             if jobs and (key in jobs if is_sum else has_totals and key not in jobs):
                 yield _output(version, jobs, lines[begin:number])
                 jobs, has_totals, begin = {}, False, number
-            body = takewhile(_is_inside, lines[number + 1 :])
+            body = takewhile(lambda t: not any(p.match(t) for p in _ENDS), lines[number + 1 :])
             group = [header for header in sections if header["group"] == match["group"]]
             try:
                 jobs[key] = _parsed_job(match, body, group)
@@ -304,10 +305,6 @@ def _output(
     own = [job for job in jobs.values() if job.name != SUM_OF_CLIENTS]
     diagnostics = "\n".join(line for line in lines if _MESSAGE.match(line))
     return RunOutput(version, tuple(own or jobs.values()), diagnostics=diagnostics, form="normal")
-
-
-def _is_inside(line: str) -> bool:
-    return not (_END.match(line) or _ENTRY.match(line) or _HEADER.match(line))
 
 
 def _parsed_job(

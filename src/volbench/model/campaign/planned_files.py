@@ -121,7 +121,10 @@ def used_range(options: Mapping[str, str], *, whole: int, job: int) -> Range:
     if "%" in options.get("offset", "") + options.get("offset_increment", ""):
         start += -start % min(block_sizes(options))
     share = int(size) if size.isdecimal() else max(0, rest - start)
-    return start, max([start + share, *lengths])
+    end, block = max([start + share, *lengths]), max(block_sizes(options))
+    if whole > end:  # fio writes the last block whole where there is space for it
+        end = min(whole, start - (start - end) // block * block)
+    return start, end
 
 
 def bytes_of(text: str, *, whole: int | None) -> int | None:

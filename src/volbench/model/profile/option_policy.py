@@ -291,7 +291,7 @@ def _check_iolog(_name: str, value: str, _table: OptionTable) -> None:
 
 def _check_blocks(name: str, value: str, _table: OptionTable) -> None:
     if "0" in value.split(","):
-        raise InputError(f"{name} must be at least 1", hint="increase it")
+        raise InputError(f"{name} must be at least 1", hint="increase it, or leave it out")
 
 
 def _check_lockmem(_name: str, value: str, _table: OptionTable) -> None:
@@ -313,7 +313,7 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
     "read_iolog": _check_iolog,
     "lockmem": _check_lockmem,
     **dict.fromkeys(("write_iolog", "merge_blktrace_file", "donorname", "mem"), _check_written),
-    **dict.fromkeys(("bs", "ba", "numjobs"), _check_blocks),
+    **dict.fromkeys(("bs", "ba", "numjobs", "nrfiles", "loops", "size", "io_size"), _check_blocks),
 }
 
 

@@ -29,6 +29,7 @@ from volbench.plan.profile.limit_sources import known_limits, within_machine
 
 _NEED_NO_SIZE = frozenset({"null", "cpuio", "filestat", "filedelete", "dircreate", "dirstat"})
 _SEED_LIMIT = 2**31
+_STARTS = ("offset", "offset_increment")
 # Default file names of fio (fio HOWTO, filename_format)
 USUAL_FORMAT = "$jobname.$jobnum.$filenum"
 # Assumed size of a volume to warm in plans that are only checked or displayed
@@ -71,10 +72,17 @@ def check_known_limits(runs: tuple[Run, ...]) -> None:
 def check_sizes(runs: tuple[Run, ...]) -> None:
     """Refuse jobs without a size in a directory: their files are new, so they have none.
 
-    Named files that are only read may exist: the guard sees whether they do.
+    Named files that are only read may exist: the guard sees whether they do. Refuse an offset with
+    the ioengine mmap, which begins at the first byte all the same (fio 3.33).
     """
     for run in runs:
-        sections = map(run.effective, run.sections)
+        sections = [run.effective(section) for section in run.sections]
+        mapped = (each for each in sections if each.get("ioengine") == "mmap")
+        if any(each.get(name, "0").strip("0%") for each in mapped for name in _STARTS):
+            raise InputError(
+                f"job {run.job} has an offset, which fio's ioengine mmap ignores",
+                hint="use ioengine: psync, or leave out offset and offset_increment",
+            )
         may_exist = all("filename" in each and not changing_option(each) for each in sections)
         if run.volume.kind is not VolumeKind.DIRECTORY or may_exist:
             continue
@@ -93,8 +101,7 @@ def missing_size(run: Run) -> str:
         has_size = any(value.strip("0%") and not value.endswith("%") for value in named)
         is_open = any(name in options for name in ("fill_device", "fill_fs", "read_iolog"))
         if not (has_size or is_open or options.get("ioengine") in _NEED_NO_SIZE):
-            is_zero = any(options.get(name) == "0" for name in ("size", "filesize"))
-            return "has the size 0" if is_zero else "has no size"
+            return "has no size"
     return ""
 
 

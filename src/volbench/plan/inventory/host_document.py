@@ -201,9 +201,7 @@ GroupName = Annotated[str, _schema(r"^(?!all$)[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 Role = Annotated[Text, _valid(_check_role), _schema("^(?!global)[A-Za-z0-9_-]{1,100}$")]
 LabelName = Annotated[Text, _valid(_check_label_name), _schema("^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 Label = Annotated[
-    Filled,
-    _valid(_check_label),
-    WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
+    Filled, _valid(_check_label), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
 ]
 Target = Annotated[Filled, _valid(check_target), _schema(r"^(/|nbds?(\+unix)?://)", "null")]
 Disk = Annotated[Filled, _valid(_check_disk), _schema(r"^(serial:.*\S.*|/dev/disk/by-id/[^/]+)$")]
