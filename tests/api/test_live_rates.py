@@ -13,7 +13,7 @@ from volbench.model.campaign.planned_run import Run, RunState
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.layout import Layout
 
-FAST = Progress(1.0, read_iops=5.0)
+FAST = Progress(1.0, read_iops=5.0, state="ended")
 
 
 def test_a_link_in_the_place_of_the_rates_is_replaced(tmp_path: Path) -> None:

@@ -115,14 +115,6 @@ def test_long_help_has_one_screen_and_further_pages(words: tuple[str, ...]) -> N
             assert rendered(*words, page=page)
 
 
-def test_a_page_of_the_help_has_the_options_under_its_heading() -> None:
-    """`run --help-hosts` has the options of hosts and no others."""
-    lines = "\n".join(rendered("run", page="--help-hosts"))
-    assert "--inventory FILE" in lines
-    assert "--accept-new-host-keys" in lines
-    assert "--allow-destroy" not in lines
-
-
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)
 def test_each_verb_has_examples(words: tuple[str, ...]) -> None:
     """The help of a verb ends with calls of it, which a reader may copy."""

@@ -72,15 +72,6 @@ def test_a_full_standard_output_is_said(words: str) -> None:
         assert (text in str(done.stderr), b"Traceback" in done.stderr) == (True, False)
 
 
-def test_hosts_shows_what_was_asked(scratch: Path, volbench: Volbench) -> None:
-    """`hosts` names kernel and fio, or the filesystem of a folder; what is unknown with --wide."""
-    machine, folder = volbench("hosts"), volbench("hosts", "--on", scratch)
-    assert os.uname().release in machine.stdout
-    assert "filesystem" in folder.stdout
-    assert "kernel" not in folder.stdout
-    assert "n/a" not in machine.stdout + folder.stdout
-
-
 def test_hosts_shows_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> None:
     """`hosts --cold` says in a line that a sparse file was never written, and in JSON how much."""
     sparse = tmp_path / "sparse"
@@ -99,27 +90,6 @@ def test_hosts_shows_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> No
     assert first["cold"]["cold"] is False
     assert second["cold"] is None
     assert "directory" in second["cold_reason"]
-
-
-FLEET = """\
-defaults: {user: root, volumes: {data: /data}}
-hosts:
-  vm01: {address: 10.0.0.4, port: 2222, labels: {provider: azure}}
-  "vm[02-03]": {address: "10.0.0.[5-6]", jump: gate}
-  local: {}
-groups: {fast: [vm01]}
-"""
-
-
-def test_show_lists_the_hosts(volbench: Volbench, tmp_path: Path) -> None:
-    """A row each, with what defaults and ranges make of it."""
-    (tmp_path / "fleet.yaml").write_text(FLEET)
-    done = volbench("hosts", "--list", "--inventory", "fleet.yaml")
-    assert done.returncode == 0, done.stderr
-    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "vm01 10.0.0.4:2222 root data=/data provider=azure fast" in lines
-    assert "vm03 10.0.0.6 via gate root data=/data" in lines
-    assert "local this machine data=/data" in lines
 
 
 def test_a_hint_has_the_folder_of_its_campaign(tmp_path: Path) -> None:

@@ -59,6 +59,9 @@ def test_a_cable_is_pulled_for_a_while(desk: Desk) -> None:
         printed = heard(process, "vm1 has not answered for")
         release(desk.fleet[0], desk.fleet[2], written_bytes=RUNTIME_S * SECOND_BYTES)
         until(lambda: waits in ended(desk.start("status", desk.out)))
+        shown = ended(desk.start("status", desk.out))
+        assert shown.count("finished, waits for vm1") == 2, shown
+        assert (shown.count("no answer for"), "IOPS" in shown) == (1, False), shown
         release(desk.fleet[1], written_bytes=RUNTIME_S * SECOND_BYTES)
         desk.fleet[1].link(up=True)
         printed += ended(process)
@@ -167,6 +170,26 @@ def test_a_host_loses_its_power(desk: Desk) -> None:
     ended(desk.start("resume", desk.out, "--retry-failed"))
     assert desk.states() == ["finished"] * 6
     check_clean(desk.fleet.hosts)
+
+
+def test_a_volume_that_fills_up_in_the_middle_is_named(desk: Desk) -> None:
+    """At the end, by status, and to hosts that waited for it and never began."""
+    full = desk.fleet[1]
+    full.run("mount", "-t", "tmpfs", "-o", "size=200m,mode=700", "none", "/var/tmp")
+    desk.prepare(runtime="1s")
+    profile = desk.folder / "p.yaml"
+    profile.write_text(profile.read_text().replace("b: {", "b: {size: 40m, "))
+    with held_on(desk.fleet.hosts, "^.a.$"):
+        process = desk.run()
+        until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
+        full.run("dd", "if=/dev/zero", "of=/var/tmp/fill", "bs=1M", "count=120")
+        release(*desk.fleet.hosts, written_bytes=SECOND_BYTES)
+        said = ended(process, status=9)
+    assert "a disk is full: vm1: /var/tmp/volbench-" in said
+    assert "only 2 of 3 clients are ready: vm1 cannot go on (/var/tmp/volbench-" in said
+    shown = " ".join(ended(desk.start("status", desk.out), status=9).split())
+    assert "vm0 1 1 vm1 1 0 1 vm2 1 1 " in shown
+    assert "left to do (vm1: /var/tmp/volbench-" in shown
 
 
 def test_a_full_disk_under_the_results_is_reported(desk: Desk) -> None:

@@ -50,7 +50,8 @@ def test_a_campaign_runs_in_the_background(desk: Desk) -> None:
         until(lambda: len(read_rates(layout)) == 2)
         printed = ended(desk.start("status", desk.out))
         assert "running: step 1 of 1, 2 of 2 runs left, " in printed
-        assert re.search(r"vm1 .* 001-a-r1-vm1 +\d+ ", printed), printed
+        rate = r"vm1 .* 001-a-r1-vm1 +\d+ "
+        until(lambda: re.search(rate, ended(desk.start("status", desk.out))))
         drawn = b""
         with killed_in_time(follower, patience_s=300):
             while not re.search(rb"001-a-r1-vm1: running  write \d+ IOPS", drawn):

@@ -1,5 +1,6 @@
 """Campaigns whose hosts do not come back: the others are settled, and what is left is named."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,6 +90,23 @@ def test_hosts_are_cleaned_without_the_folder_of_the_campaign(tmp_path: Path) ->
         assert "vm1 cannot be reached" in ended(desk.start(*clean, "--yes"), status=4)
         check_clean(found.hosts[:1])
         assert "volbench-" not in found[0].run("ls", "/var/tmp", "/tmp")
+
+
+def test_a_campaign_with_a_controller_is_not_cleaned_away(tmp_path: Path) -> None:
+    """A second operator is refused, hears where to look, and the campaign goes on unharmed."""
+    with fleet(1, tmp_path / "f") as found:
+        desk = Desk(tmp_path, found)
+        desk.prepare(runtime="1s", jobs=["a"])
+        with held_on(found.hosts, "^.a.$"):
+            process = desk.run()
+            until(desk.started)
+            clean = ("hosts", "--inventory", "fleet.yaml", "--clean", "--yes")
+            refused = ended(desk.start(*clean), status=3)
+            release(found[0], written_bytes=SECOND_BYTES)
+        ended(process)
+        assert "1 run active, its controller is alive, /root/.volbench/" in refused
+        assert re.search(r"a controller runs \d{17}-\w{8} on vm0 now: nothing was re", refused)
+        assert desk.states() == ["finished"]
 
 
 def test_reap_ends_a_run_that_only_a_damaged_journal_names(tmp_path: Path) -> None:

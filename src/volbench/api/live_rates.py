@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from time import monotonic
+from dataclasses import replace
+from time import monotonic, time
 
 from pydantic import TypeAdapter
 
@@ -34,13 +35,13 @@ class LiveRates:
 
     def __init__(self, layout: Layout) -> None:
         self._path = layout.live_rates
-        self._active: dict[str, Progress] = {}
+        self._active: dict[str, tuple[Progress, float]] = {}  # with the time of each
         self._wrote_s = 0.0
 
     def __call__(self, event: Event, /) -> None:
         """Note the progress of a run; a full disk keeps old rates."""
         if isinstance(event, RunProgress):
-            self._active[event.run.id] = event.progress
+            self._active[event.run.id] = event.progress, monotonic()
         elif isinstance(event, RunEnded):
             self._active.pop(event.run.id, None)
         with suppress(OSError, ArchiveError):
@@ -48,14 +49,26 @@ class LiveRates:
                 self._path.unlink()
             elif monotonic() - self._wrote_s >= 1.0:  # fio reports once a second
                 self._wrote_s = monotonic()
-                write_atomic(self._path, _ACTIVE.dump_json(self._active), durable=False)
+                aged = {
+                    run: _aged(seen, monotonic() - s) for run, (seen, s) in self._active.items()
+                }
+                write_atomic(self._path, _ACTIVE.dump_json(aged), durable=False)
 
 
 def read_rates(layout: Layout) -> dict[str, Progress]:
-    """Return run id to progress; empty if none is known."""
-    with suppress(ValueError):
-        return _ACTIVE.validate_json(read_bytes(layout.live_rates))
+    """Return run id to progress, with the time since it was reported; empty if none is known."""
+    with suppress(ValueError, FileNotFoundError):
+        active = _ACTIVE.validate_json(read_bytes(layout.live_rates))
+        age_s = max(0.0, time() - layout.live_rates.stat().st_mtime)
+        return {run: _aged(seen, age_s) for run, seen in active.items()}
     return {}
+
+
+def _aged(seen: Progress, age_s: float) -> Progress:
+    """Return a report as it stands after some time; a run that has ended does not grow older."""
+    if seen.state == "ended":
+        return seen
+    return replace(seen, elapsed_s=seen.elapsed_s + age_s, silent_s=seen.silent_s + age_s)
 
 
 def events_of(layout: Layout, plan: Campaign) -> Iterator[list[Event]]:

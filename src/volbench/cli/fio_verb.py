@@ -59,11 +59,7 @@ def say_overrides() -> None:
 
 
 def _with_settings(words: list[str], own: set[str]) -> Iterator[str]:
-    """Yield words, with ``--set=NAME=VALUE`` in place of an option that fio has.
-
-    Args:
-        own: names of the verb's own options, which take precedence.
-    """
+    """Yield words, with ``--set=NAME=VALUE`` for options of fio that are not the verb's `own`."""
     rest = list(words)
     while rest:
         word = rest.pop(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import repeat_known_hosts
 from volbench.errors import CampaignError, InputError, RefusedError, VolbenchError
-from volbench.units import counted_noun
+from volbench.units import counted_noun, folded_names
 
 if TYPE_CHECKING:
     from volbench.api.campaign_drive import StartPolicy
@@ -299,6 +300,14 @@ def _clean(where: HostSelection, *, yes: bool) -> None:
         left = [each for own in found if not isinstance(own, VolbenchError) for each in own]
         for each in left:
             click.echo(f"{each.host.name}: {each.words}")
+        if attended := [each for each in left if each.is_attended]:
+            names = folded_names([each.host.name for each in attended])
+            raise RefusedError(
+                f"a controller runs {posixpath.basename(attended[0].work)} on {names} now: "
+                "nothing was removed",
+                hint=f"end it where it runs (Ctrl-C); who that is: fuser -v {attended[0].work} on "
+                f"{attended[0].host.name}; other hosts: --limit",
+            )
         if left and not yes and not (sys.stdin.isatty() and click.confirm("Remove this?")):
             raise RefusedError("nothing was removed", hint="to confirm, add --yes")
         removed = on_each(left, remove_left)

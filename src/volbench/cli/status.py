@@ -32,20 +32,24 @@ from volbench.errors import (
     quoted,
 )
 from volbench.interrupts import end_interrupt
-from volbench.units import counted_noun, format_count, format_duration, format_rate
+from volbench.units import counted_noun, folded_names, format_count, format_duration, format_rate
 
 if TYPE_CHECKING:
     from volbench.api.campaign_drive import StartPolicy
     from volbench.api.one_campaign import CampaignData
     from volbench.execute.connect import HostKeyPolicy
+    from volbench.model.campaign.event import Progress
     from volbench.model.campaign.planned_run import Campaign, Run, RunState
     from volbench.present.tables.hosts_tables import ClientStatus
     from volbench.present.tables.table import Table
+    from volbench.store.journal import History
     from volbench.store.layout import Layout
 
 _POLL_S = 0.2  # Between looks at the log of a controller
 _FULL_MIB = 32  # With less free, the disk of the results is full: fio is ended there
 _TAIL_BYTES = 2000  # Of that log, that are printed first
+_SILENT, _SILENT_S = "no answer for", 5.0  # A host pushes something every second
+_WAITS = {"waiting": "ready to start", "ended": "finished"}  # States in which a client does nothing
 
 
 @click.command(
@@ -230,8 +234,9 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
     damaged: dict[str, str] = {}
     rates = read_rates(layout)
     for run in archive.campaign.runs:
+        ended = None
         try:
-            read_status(layout.run(run.id))
+            ended = read_status(layout.run(run.id))
         except OutputError as error:
             damaged[run.id] = error.message.removeprefix(f"{layout.run(run.id).path}/")
         silent_utc = history.silent.get(run.host, "") if is_running else ""
@@ -242,9 +247,12 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
         )
         if state is RunState.RUNNING and not is_running:
             state = RunState.INTERRUPTED
+        is_held_back = ended and ended.start and ended.start.start_s is None
+        if state is RunState.INTERRUPTED and is_held_back:
+            state = None  # it waited for others, and never began
+            history.reasons.pop(run.id, "")
         client.add(run.id, state, history.processes.get(run.id, {}))
-        if state is RunState.RUNNING:
-            client.iops = (rates[run.id].iops or 0.0) if run.id in rates else None
+    _note_waits(clients.values(), {run.id: run.step for run in archive.campaign.runs}, rates)
     left = _runs_left(archive.campaign, history.states)
     controller = [] if left else ["finished"]
     if left and is_running:
@@ -252,20 +260,50 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
     notes = [*controller, *left_out(archive.campaign.absent), *damage_notes(damaged)]
     table_output.write(status_table(list(clients.values()), notes=notes))
     if left and not is_running:
-        raise _unfinished(campaign, archive.campaign, left, history.states)
+        raise _unfinished(campaign, archive.campaign, left, history)
+
+
+def _note_waits(
+    clients: Collection[ClientStatus], steps: Mapping[str, int], rates: Mapping[str, Progress]
+) -> None:
+    """Note the rate of each active client, the silence of its host, or for whom it waits."""
+    from volbench.model.campaign.event import Progress
+
+    active = {each.running: each for each in clients if each.running}
+    seen = {run: rates.get(run, Progress(0.0)) for run in active}
+    behind = {run for run in active if seen[run].state not in _WAITS}
+    for run, client in active.items():
+        since = client.silent_utc and datetime.fromisoformat(client.silent_utc).timestamp()
+        silent_s = max(seen[run].silent_s, time.time() - since if since else 0.0)
+        names = dict.fromkeys(active[o].host for o in behind if steps[o] == steps[run])
+        if silent_s >= _SILENT_S:
+            client.note = f"{_SILENT} {format_duration(int(silent_s))}"
+        elif run in behind:
+            client.iops = seen[run].iops
+        else:
+            waits = f", waits for {folded_names([*names])}" if names else ""
+            client.note = _WAITS[seen[run].state] + waits
 
 
 def _unfinished(
-    folder: Path, plan: Campaign, left: Sequence[Run], states: Mapping[str, RunState]
+    folder: Path, plan: Campaign, left: Sequence[Run], history: History
 ) -> CampaignError:
     """Return the error of a campaign whose controller has ended before its runs."""
-    failed = [run for run in left if states.get(run.id, "") == "failed"]
+    from volbench.engine.hosts.connected_host import by_cause
+
+    failed = [run for run in left if history.states.get(run.id, "") == "failed"]
     words = f"interrupted: no controller runs, and {_of_all(plan, left)} left to do"
     if len(failed) == len(left):
         words = f"{_of_all(plan, left)} failed: volbench show says why"
-    hint = f"continue it: volbench resume {quoted(folder)}"
+    reasons = [(run.host, reason) for run in left if (reason := history.reasons.get(run.id))]
+    if reasons and len(failed) < len(left):
+        names, reason, _ = by_cause(reasons)[0]
+        words += f" ({names}: {reason})" if reasons[0][0] else f" ({reason})"
+    resume = f"volbench resume {quoted(folder)}"
+    hint = f"continue it: {resume}" if len(failed) < len(left) else ""
     if failed:
-        hint = f"repeat the failed runs: volbench resume {quoted(folder)} --retry-failed"
+        again = f"--retry-failed also repeats {counted_noun(len(failed), 'failed run')}"
+        hint = f"{hint}; {again}" if hint else f"repeat the failed runs: {resume} --retry-failed"
     return CampaignError(words, hint=_full_disk(folder) + hint)
 
 
@@ -295,7 +333,7 @@ def _running_words(plan: Campaign, left: Sequence[Run], clients: Collection[Clie
     step = min((run.step for run in left if run.id in active), default=0)
     of_step = f" step {step} of {plan.runs[-1].step}," if step else ""
     words = f"running:{of_step} {_of_all(plan, left)} left"
-    if silent := {each.host for each in clients if each.silent_utc and each.running}:
+    if silent := {each.host for each in clients if each.note.startswith(_SILENT)}:
         return f"{words}; it waits for {', '.join(sorted(silent))}, for an unknown time"
     left_s = estimate(plan.model_copy(update={"runs": tuple(left)})).total_s
     if left_s is None:
@@ -326,9 +364,9 @@ def _follow(campaign: Path) -> None:
         click.echo(f"\nthe campaign in {campaign} continues", err=True)
         return
     show_results(layout, TableOutput())
-    states = read_history(layout.journal).states
-    if left := _runs_left(archive.campaign, states):
-        raise _unfinished(campaign, archive.campaign, left, states)
+    history = read_history(layout.journal)
+    if left := _runs_left(archive.campaign, history.states):
+        raise _unfinished(campaign, archive.campaign, left, history)
 
 
 def _print_log(layout: Layout, plan: Campaign) -> None:

@@ -163,11 +163,7 @@ def end_quietly() -> NoReturn:
 
 
 class LazyGroup(click.Group):
-    """A group that imports a verb's module only when that verb is used.
-
-    Args:
-        groups: heading of the help page to its verbs by name.
-    """
+    """Verbs by heading of the help page, whose modules are imported only when they are used."""
 
     def __init__(
         self,

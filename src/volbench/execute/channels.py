@@ -81,11 +81,7 @@ class Channel(Protocol):
 
 
 def connection_lost(host: str, reason: str, *, sent: bool) -> ConnectError:
-    """Return the error of a broken connection.
-
-    Args:
-        sent: whether a request may have reached the machine; if not, it is safe to repeat.
-    """
+    """Return the error of a broken connection; unless a request was sent, it is safe to repeat."""
     return ConnectError(
         f"the connection to {host} was lost{f': {reason}' if reason else ''}",
         hint="check that the host is up; the command may have run there"

@@ -143,10 +143,6 @@ class SharedLocks(Protocol):
     def answer(self, verb: str, name: str, key: str) -> str:
         """Take, free, show, join or leave a lock, as `agent.locks` does on one machine.
 
-        Args:
-            name: of the device or file system.
-            key: of the campaign.
-
         Returns:
             Keys of other campaigns that hold it, separated by line ends; for ``show`` the holder.
         """

@@ -23,7 +23,7 @@ _UNREAD_LIMIT = 64 * 1024**2  # Characters of output kept for the controller; mo
 _LOST = {
     "reboot": "its host rebooted",
     "died": "its supervisor was killed, alone or with it, or its exit status was not written",
-    "none": "it was never started, or its control folder was removed",
+    "none": "it was never started, or its folder was removed, as by volbench hosts --clean",
 }
 
 

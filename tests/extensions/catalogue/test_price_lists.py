@@ -6,11 +6,7 @@ from pathlib import Path
 import pytest
 
 from volbench.errors import InputError
-from volbench.extensions.catalogue.price_list import (
-    Price,
-    load_prices,
-    parse_prices,
-)
+from volbench.extensions.catalogue.price_list import Price, load_prices, parse_prices
 
 GIB = 1 << 30
 # The table of the article: a price an hour and a price a month.

@@ -33,6 +33,7 @@ from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import (
     ArchiveError,
     CampaignError,
+    NoSpaceError,
     RefusedError,
     StoppedError,
     TransportError,
@@ -113,6 +114,10 @@ def run_campaign(
                 error.hint = "; ".join(filter(None, [error.hint, way]))
             with suppress(ArchiveError):  # the error that led here says more
                 _report_end(context)
+            if isinstance(error, NoSpaceError) and (end.finished or end.failed):
+                # A volume has filled up meanwhile: much was written, so this is no refusal.
+                message = f"a disk is full: {error.message}"
+                raise CampaignError(message, hint=error.hint, finished=end.finished) from error
             raise
         finally:
             # Hosts on which a run continues keep their files, folder and locks until a resume.
@@ -197,11 +202,7 @@ def _report_unreleased(
 
 
 def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> Sequence[ConnectedHost]:
-    """Lock the devices of a campaign on all hosts, or on none; report shared file systems.
-
-    Returns:
-        The hosts that do not answer, and are not needed by the policy.
-    """
+    """Lock devices on all hosts, or on none; return silent hosts that the policy does not need."""
     campaign, states = context.campaign, context.states
     states.write("in-use", hosts=[host.name for host in hosts])
     shared: dict[str, Mapping[str, list[str]]] = {}
@@ -382,6 +383,8 @@ def run_together(
         except VolbenchError as error:
             problems.append(error)
             states.notify(f"{worker.name}: {error.message}", host=worker.host.name)
+            if isinstance(error, NoSpaceError):
+                error.message = f"{worker.name}: {error.message}"
 
     def recover(worker: Worker) -> None:
         with ending(worker):

@@ -26,6 +26,7 @@ from volbench.execute.agent.files import NamedFile, remove_exactly, remove_work_
 from volbench.execute.agent.locks import release
 from volbench.execute.agent.supervisor import send_signal
 from volbench.execute.agent.volumes import folder_contents
+from volbench.execute.agent.watch import is_attended
 from volbench.execute.protocol import Executor, OperationError, Process
 from volbench.ingest.run_files import Status, read_status
 from volbench.model.campaign.event import Listener
@@ -45,6 +46,7 @@ class LeftCampaign:
 
     host: ConnectedHost
     work: str  # its work folder
+    is_attended: bool  # whether its controller is connected
     running: tuple[Process, ...]
     files: tuple[NamedFile, ...]  # on its volumes, each folder after what is in it
 
@@ -53,7 +55,8 @@ class LeftCampaign:
         """Its active runs and its folders."""
         runs = [f"{counted_noun(len(self.running), 'run')} active"] if self.running else []
         named = [file.path for file in self.files if file.path.endswith(self.work[-26:])]
-        return ", ".join([*runs, self.work, *named])
+        attended = ["its controller is alive"] if self.is_attended else []
+        return ", ".join([*runs, *attended, self.work, *named])
 
 
 def left_on(host: ConnectedHost, *, key: str = "") -> list[LeftCampaign]:
@@ -65,6 +68,7 @@ def left_on(host: ConnectedHost, *, key: str = "") -> list[LeftCampaign]:
         name = posixpath.basename(work)
         if not _KEY.fullmatch(name) or name != (key or name):
             continue
+        attended = executor.ask(is_attended, work)  # before a look at its runs does
         controls = [f"{run.path}/.{STDERR}" for run in executor.ask(folder_contents, work)]
         running = (process for path in controls if (process := executor.find(path)).poll() is None)
         files: list[NamedFile] = []
@@ -73,7 +77,7 @@ def left_on(host: ConnectedHost, *, key: str = "") -> list[LeftCampaign]:
             stat = seen.stat
             if stat and stat.kind == "directory" and stat.identity == seen.identity:  # no symlink
                 files += [*executor.ask(folder_contents, path), NamedFile(path, stat.identity)]
-        found.append(LeftCampaign(host, work, tuple(running), tuple(files)))
+        found.append(LeftCampaign(host, work, attended, tuple(running), tuple(files)))
     return found
 
 

@@ -83,6 +83,7 @@ class Worker:
         self._blocks = BlockSampler(host.executor)
         root = str(context.layout.root.resolve())
         self._guard = RunGuard(host.executor, context.campaign, root)
+        self.trouble = ""  # why it cannot go on
         self._gate: Gate | None = None
         self._dirty = DirtyData(writes=0 if context.states.is_new else 1)
 
@@ -180,6 +181,9 @@ class Worker:
                 continue
             try:
                 outcome = self._run_next(self.context.chosen(run), steps)
+            except VolbenchError as error:
+                self.trouble = error.message  # for clients that wait for this one
+                raise
             finally:
                 self._gate = None
                 if steps is not None:
@@ -460,7 +464,7 @@ class Steps:
     def give_up(self, runs: Sequence[Run]) -> None:
         """Remove runs that have ended, or will not start, from their barriers."""
         for run in runs:
-            self._barriers[run.step].leave(run.id)
+            self._barriers[run.step].leave(run.id, self._workers[run.id].trouble)
 
 
 def _quorum(campaign: Campaign, runs: Sequence[Run]) -> int:

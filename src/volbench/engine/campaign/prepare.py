@@ -137,11 +137,7 @@ def prepare(
     *,
     full: Mapping[str, VolbenchError] | None = None,
 ) -> Prepared:
-    """Plan a campaign and check that it can run, without touching any volume.
-
-    Args:
-        full: hosts that have no room for it, with the error of each.
-    """
+    """Plan and check a campaign without touching volumes; `full` has hosts without room for it."""
     _check_permissions(hosts, request)
     full = full or {}
     results = on_each(hosts, lambda host: full.get(host.name) or _probe(host, request))

@@ -254,12 +254,9 @@ def _size_of(executor: Executor, volume: Volume) -> int:
 
 
 def make_room(executor: Executor, run: Run, files: Mapping[str, DescribedFile]) -> bool:
-    """Extend the file of a warm-up to its full length without writing data.
+    """Extend the file of a warm-up to its full length without data; return whether that was due.
 
     fio replaces a file that is shorter than the range of a job, which would lose earlier extents.
-
-    Returns:
-        Whether a file was made or extended.
     """
     if run.extent is None:
         return False

@@ -52,11 +52,7 @@ LeftByOthers = Callable[[Room], tuple[int, Sequence[str]]]
 def check_campaign(
     host: ConnectedHost, campaign: Campaign, *, facts: HostFacts, campaign_dir: str
 ) -> None:
-    """Check every run that a campaign plans for a host.
-
-    Args:
-        campaign_dir: absolute path of the campaign folder.
-    """
+    """Check every run that a campaign plans for a host; `campaign_dir` is absolute."""
     made: set[str] = set()
     runs = _distinct(run for run in campaign.runs if run.host == host.name)
     guard = RunGuard(host.executor, campaign, campaign_dir)

@@ -384,11 +384,7 @@ class Scratch:
             self._executor.owe([NamedFile(*file) for file in self._removable()])
 
     def remove(self) -> tuple[str, ...]:
-        """Remove the files and folders that volbench created, and nothing else.
-
-        Returns:
-            Paths that were kept because volbench did not create their content.
-        """
+        """Remove files and folders of volbench; return paths whose content it did not create."""
         with self._lock:
             folders = [(target, path) for target, (path, _) in self._folders.items()]
             hidden = [path for target, path in folders if self._is_hidden(target, path)]

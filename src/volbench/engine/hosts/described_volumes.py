@@ -24,11 +24,7 @@ _OWNED_TYPES = {"bcache", "ceph_bluestore", "drbd", "stratis", "zfs_member"}
 
 
 class Content:
-    """Content of a block device.
-
-    Args:
-        parts: the device itself, then its partitions.
-    """
+    """Content of a block device: `parts` are the device itself, then its partitions."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts

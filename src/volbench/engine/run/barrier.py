@@ -102,6 +102,7 @@ class Barrier:
         self._at_s: float | None = None
         self._announce_until_s = 0.0
         self._unacknowledged: set[str] = set()
+        self._reasons: dict[str, str] = {}  # of clients that have left
         self._released: set[str] = set()
         self._is_final = False
         self._too_few = StartSignal(None, held_back) if held_back else None
@@ -151,9 +152,10 @@ class Barrier:
                 return True
             return self.signal(run_id) == signal and self._is_final
 
-    def leave(self, run_id: str) -> None:
+    def leave(self, run_id: str, reason: str = "") -> None:
         """Record that a client has ended, or will not take part."""
         with self._lock:
+            self._reasons[run_id] = reason
             self._inside.discard(run_id)
             self._remove([run_id])
 
@@ -302,13 +304,13 @@ class Barrier:
         return False
 
     def _missing_text(self) -> str:
-        groups = {
-            "did not answer": self._late,
-            "ended or lost before the start": set(self._runs) - self._late - self._ready,
-        }
-        listed = [
-            f"{', '.join(run.client_name for run in self._runs.values() if run.id in ids)} {state}"
-            for state, ids in groups.items()
-            if ids
-        ]
+        groups: dict[str, list[str]] = {}
+        for run in self._runs.values():
+            if run.id in self._late:
+                groups.setdefault("did not answer", []).append(run.client_name)
+            elif run.id not in self._ready:
+                reason = self._reasons.get(run.id)
+                words = f"cannot go on ({reason})" if reason else "ended or lost before the start"
+                groups.setdefault(words, []).append(run.client_name)
+        listed = [f"{', '.join(names)} {words}" for words, names in groups.items()]
         return f": {'; '.join(listed)}" if listed else ""

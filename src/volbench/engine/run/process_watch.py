@@ -109,11 +109,7 @@ def continues_after(handle: str, error: BaseException) -> bool:
 
 
 def end_process(process: Process, stop: StopRequest) -> int | None:
-    """End a process: SIGINT, then SIGTERM, then SIGKILL, with a grace period after each.
-
-    Returns:
-        The exit status; None if it is stuck in a system call and cannot be ended.
-    """
+    """End a process by SIGINT, SIGTERM, SIGKILL; return its status, None if it cannot be ended."""
     status = _end_by_signals(process, stop)
     process.stop_sampling()
     return status

@@ -80,11 +80,7 @@ def stopped_by(error: VolbenchError) -> RunOutcome:
 
 
 def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tuple[RunOutcome, str]:
-    """Decide from raw files and exit status whether a run succeeded.
-
-    Returns:
-        The outcome, and the version of the tool.
-    """
+    """Return the outcome of a run by its raw files and exit status, and the tool's version."""
     if watched.ending is Ending.STOPPED:
         return RunOutcome(RunState.INTERRUPTED, "stopped by the user"), version
     problems, output = _problems_of(run, folder, watched)
@@ -211,11 +207,7 @@ class Attempt:
 
 
 def execute_run(attempt: Attempt) -> RunOutcome:
-    """Execute a run in its empty folder and judge it.
-
-    Returns:
-        Its outcome. ``status.json`` is written last.
-    """
+    """Execute a run in its empty folder and judge it; ``status.json`` is written last."""
     execution = _Execution(attempt)
     execution.put_files()
     started_utc = utc_now()

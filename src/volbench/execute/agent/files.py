@@ -274,9 +274,6 @@ def place_of_others(
         path: absolute, without symbolic links; its last parts may not exist yet.
         users: ids of the owners that are trusted.
         groups: ids of the groups that may write.
-
-    Returns:
-        Empty texts if there is none.
     """
     while True:
         try:

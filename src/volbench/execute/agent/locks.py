@@ -143,10 +143,8 @@ def release_unused() -> bool:
     """Take back the reservations of this process, which ends, unless a run of them is here.
 
     Its controller is gone, or has given up this host, which was frozen meanwhile. One that comes
-    back reserves anew, and what it made then has another identity.
-
-    Returns:
-        Whether there were some, and all were taken back.
+    back reserves anew, and what it made then has another identity. Returns whether there were
+    some, and all were taken back.
     """
     _reserving.acquire(timeout=_END_S)  # for good: nothing is reserved after it
     is_released = bool(_reserved)
@@ -257,9 +255,8 @@ def take_lock(name: str, key: str, owner: str = "") -> str:
         name: major and minor of the device, such as ``8:0``.
         owner: process with which the lock ends; see `_is_valid`.
 
-    Returns:
-        Key of the other campaign that holds it, with the owner and path of a lock that belongs to
-        another user; empty if this one holds it now.
+    Returns the key of another campaign that holds it, with owner and path of a lock of another
+    user; empty if this one holds it now.
     """
     file = "volbench-" + _matching(_NAME, name)
     wanted = _boot(name) + owner + " " + _matching(_KEY, key)

@@ -54,6 +54,7 @@ _AS_USER = (
     supervisor.pid_of,
     supervisor.send_signal,
     supervisor.stop_sampling,
+    watch.is_attended,
     watch.watch,
 )
 # Operations on devices and processes, which run as root where the inventory says ``sudo: yes``

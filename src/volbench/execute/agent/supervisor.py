@@ -591,11 +591,8 @@ def _gate_command(patience_s: float, door: str) -> "list[str]":
 def _hold(order: "dict[str, typing.Any]") -> "tuple[int, str]":  # noqa: PLR0911 - one for each check
     """Open the block device that a program works on, and check that it is the planned one.
 
-    fio opens devices without O_EXCL, so that it can work while this process holds it.
-
-    Returns:
-        Its descriptor, which the program inherits so that nothing else gets the device's number
-        before it ends, and "" or what differs.
+    fio opens devices without O_EXCL, so that it can work while this process holds it. The program
+    inherits the descriptor, so that nothing else gets the device's number before it ends.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_EXCL if order["exclusive"] else 0)
     try:

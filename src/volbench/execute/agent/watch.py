@@ -1,6 +1,8 @@
 """Watch of a supervised program: pushes its events until it and its sampler have ended."""
 
 import codecs
+import contextlib
+import fcntl
 import os
 import select
 import time
@@ -14,6 +16,10 @@ _SOON_S = 0.05  # A supervisor is started within a second.
 # Noticed by: test_start.py::test_a_hung_host_delays_the_others_only_briefly
 _ALIVE_S = 1.0
 _CHUNK_BYTES = 32 * 1024  # Small enough for a slow link to carry other replies between.
+# In which the agent of a controller that has ended ends too. Noticed by: test_lost_hosts.py
+_LEAVING_S = 10.0
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_attended = {}  # type: dict[str, int]  # work folder of a campaign to its descriptor, which is locked
 _MAX_LINE = 1000  # Of a followed file, whose first line is a time or the counters of a device.
 
 
@@ -48,6 +54,32 @@ def watch(
         patience_s: time to wait for a start that is under way.
     """
     return _Watch(control, output_bytes, sample_bytes, followed or [], patience_s).events()
+
+
+def _attend(folder: str) -> None:
+    """Mark the work folder of a campaign as attended, until this process ends."""
+    if folder not in _attended:
+        with contextlib.suppress(OSError):  # it is gone, or cannot be locked there
+            _attended[folder] = os.open(folder, _FOLDER)
+            fcntl.flock(_attended[folder], fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+
+def is_attended(folder: str) -> bool:
+    """Return whether a controller that has watched a program in a work folder is connected."""
+    until_s = time.monotonic() + _LEAVING_S
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, _FOLDER)
+        try:
+            while True:
+                with contextlib.suppress(BlockingIOError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                if time.monotonic() >= until_s:
+                    return True
+                time.sleep(_SOON_S)
+        finally:
+            os.close(descriptor)
+    return False
 
 
 class _Watch:
@@ -96,6 +128,7 @@ class _Watch:
         """Yield all that has changed since the last call."""
         if not self._is_running and not end and is_running(self._control):
             self._is_running = True
+            _attend(os.path.dirname(os.path.dirname(self._control)))
             yield ProgramEvent("running")
         for name, file in zip(("output", "samples"), self._files):  # noqa: B905 - not in Python 3.6
             while True:

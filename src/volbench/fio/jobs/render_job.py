@@ -82,7 +82,7 @@ def replays(run: Run) -> bool:
 
 
 def with_replayed_logs(run: Run, names: Mapping[str, str]) -> Run:
-    """Return a run that replays other logs, by present and new value of ``read_iolog``."""
+    """Return a run that replays other logs: `names` has new values of ``read_iolog``."""
 
     def renamed(options: dict[str, str]) -> dict[str, str]:
         log = options.get("read_iolog", "")

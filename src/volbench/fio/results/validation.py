@@ -166,11 +166,7 @@ def _of_work(job: JobResult, section: Expected) -> Iterator[str]:
 
 
 class ProgressReader:
-    """Incremental parser of a process's output that keeps unfinished lines.
-
-    Args:
-        total_s: expected duration of the process; None when it ends with its data.
-    """
+    """Incremental parser of output that keeps unfinished lines; `total_s` is the expected time."""
 
     def __init__(self, *, total_s: float | None = None) -> None:
         self._total_s = total_s

@@ -198,11 +198,7 @@ def _parse_number(text: str, column: Column) -> float:
 
 
 def check_expectations(expectations: Collection[Expectation], jobs: Collection[str]) -> None:
-    """Refuse expectations of jobs that do not exist.
-
-    Args:
-        jobs: names of the measured jobs.
-    """
+    """Refuse expectations of jobs that are not among the measured ones."""
     for expectation in expectations:
         if hint := unknown_job(expectation, jobs):
             raise InputError(

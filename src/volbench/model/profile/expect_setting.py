@@ -82,11 +82,7 @@ def expectations_in(expect: Expect) -> Iterator[Expectation]:
 
 
 def expect_faults(expect: Expect, jobs: Collection[str]) -> Iterator[Fault]:
-    """Yield the faults of expectations of unknown jobs.
-
-    Args:
-        jobs: names of the measured jobs.
-    """
+    """Yield the faults of expectations of jobs that are not among the measured ones."""
     for job, expectation in {each.job: each for each in expectations_in(expect)}.items():
         if hint := unknown_job(expectation, jobs):
             yield Fault("there is no such measured job", hint, ("expect", job), on_key=True)

@@ -192,11 +192,7 @@ _OTHER_WORDS = {
 def check_option(
     table: OptionTable, name: str, raw: object, *, allow_exec: bool = False
 ) -> tuple[str, str]:
-    """Return canonical name and value of a fio option of a profile.
-
-    Args:
-        name: as written; may be an alias.
-    """
+    """Return canonical name and value of a fio option of a profile, which may be an alias."""
     option = table.find(name)
     if option is None:
         raise unknown_option(table, name)

@@ -12,11 +12,7 @@ _MAX_NAMED = 3  # Jobs that a warning names before it counts the others
 
 
 def met_defects(runs: Sequence[Run], versions: Mapping[str, str]) -> Iterator[str]:
-    """Yield each defect once, with the jobs that meet it.
-
-    Args:
-        versions: host to its fio, such as ``fio-3.33``.
-    """
+    """Yield each defect of the fio of each host once, with the jobs that meet it."""
     jobs: dict[str, dict[str, None]] = {}
     for run in runs:
         version = version_in(versions.get(run.host, ""))

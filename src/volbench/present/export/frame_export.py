@@ -92,14 +92,7 @@ def export_frames(
     into: Path,
     raw: bool = False,
 ) -> tuple[Path, ...]:
-    """Write several frames: a file each into a folder, or one workbook for xlsx.
-
-    Args:
-        into: the folder, made when missing; the file of the workbook for xlsx.
-
-    Returns:
-        The files that were written.
-    """
+    """Write frames: a file each into a folder, made when missing, or one workbook for xlsx."""
     if _checked(format) == "xlsx":
         write_output(into, _render_xlsx(frames))
         return (into,)

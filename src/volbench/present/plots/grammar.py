@@ -57,7 +57,7 @@ class Layout:
 
 
 def layout_of(design: Design, choice: Choice) -> Layout:
-    """Return what each factor is."""
+    """Return what each factor of a design is, which has the columns of the choice first."""
     left = [factor for factor in design.factors if len(factor.values) > 1]
     by = [name for name in choice.by if name in design.by_column]
     for name in choice.columns:

@@ -119,8 +119,9 @@ class ClientStatus:
     states: Counter[RunState] = field(default_factory=Counter)  # runs by state
     running: str = ""  # the run that goes on
     since_utc: str = ""  # when that was started
-    iops: float | None = None  # its rate, as last reported
+    iops: float | None = None  # its rate now
     silent_utc: str = ""  # last answer of a host that does not answer
+    note: str = ""  # for whom it waits, or how long its host has not answered
 
     def add(self, run_id: str, state: RunState | None, process: Mapping[str, object]) -> None:
         """Count a run; None for one that was never started."""
@@ -168,7 +169,7 @@ STATUS_COLUMNS: tuple[Column[ClientStatus], ...] = (
         is_optional=True,
     ),
     Column("since_utc", lambda row: row.since_utc, header="since", priority=3, is_optional=True),
-    Column("silent_utc", lambda row: row.silent_utc, header="silent since", is_optional=True),
+    Column("note", lambda row: row.note, priority=1, is_optional=True, is_folded=True),
 )
 
 

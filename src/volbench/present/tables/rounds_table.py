@@ -38,11 +38,9 @@ _WORDS = {"tracked", "verdict"}
 def rounds_tables(
     campaigns: Mapping[str, tuple[Mapping[str, Rounds], pd.DataFrame]],
 ) -> list[Table[Any]]:
-    """Judge the rounds of every profile that has them.
+    """Return the determination of each profile with rounds, and a matrix for each metric.
 
-    Returns:
-        For each profile the determination, and a matrix for each metric where there is a window.
-        JSON of the first table holds the records of all.
+    JSON of the first table holds the records of all.
     """
     tables: list[Table[Any]] = []
     document = []

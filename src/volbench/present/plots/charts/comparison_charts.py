@@ -73,7 +73,7 @@ _FEW = 40  # Up to how many campaigns each has a marker
 
 
 def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
-    """Return the ratio of each comparison with its interval; 1 is the base."""
+    """Return the ratio of each comparison, of at least one, with its interval; 1 is the base."""
     rows: Sequence[Compared] = comparison.rows
     names = list(dict.fromkeys(_name(row, rows) for row in rows))
     fewer = []

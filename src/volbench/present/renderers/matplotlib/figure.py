@@ -47,7 +47,12 @@ _REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
 def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) -> Figure:
-    """Draw a plot description."""
+    """Draw a plot description.
+
+    Args:
+        theme: ``light``, ``dark`` or ``print``.
+        font_size: of most letters, in points; None for 9.
+    """
     chosen = theme_of(theme)
     looks = looks_of(plot, chosen)
     font_size = font_size or 9.0
