@@ -8,6 +8,7 @@ from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.run_options import option_values
 from volbench.present.answer import answer
 from volbench.present.factor_words import cell_words, constants_words
+from volbench.present.tables.design_table import Judgements, cells_table
 
 LATENCY_S = {"local": 90e-6, "premium": 900e-6, "standard": 1500e-6}
 LIMIT_IOPS = {"local": 40_000.0, "premium": 5_000.0, "standard": 2_000.0}
@@ -192,6 +193,23 @@ def test_repeats_that_differ_twofold_have_no_median() -> None:
     _, line = answered(*(row(iops=iops, repeat=repeat) for repeat, iops in rates))
     assert "323 to 1.29k IOPS in 3 repeats. They differ by a factor of 4:" in line
     assert "median" not in line
+
+
+def test_reads_and_writes_of_a_mixed_workload_count_together() -> None:
+    """The mixed job moved the most, though reads alone were faster than its reads."""
+    rates = {"randread": 23_000, "randwrite": 9_000, "read": 8_000}
+    rows = [row(iops=iops, rw=rw, direction=rw.removeprefix("rand")) for rw, iops in rates.items()]
+    mixed = [
+        row(iops=iops, rw="randrw", direction=name, numjobs=4, run="mixed")
+        for name, iops in {"read": 22_660, "write": 9_724}.items()
+    ]
+    line = next(line for line in answered(*rows, *mixed) if line.startswith("Most IOPS"))
+    assert line.startswith("Most IOPS: 32.4k IOPS, 133 MB/s (randrw 4k, queue depth 1, 4 jobs, ")
+    assert line.endswith("reads and writes together).")
+    *_, last = answered(*mixed)
+    assert last.endswith(", reads and writes together: 32.4k IOPS, 133 MB/s.")
+    (note,) = cells_table(design_of(mixed), Judgements()).notes
+    assert "together: 32.4k IOPS" in note
 
 
 def test_invalid_results_are_counted() -> None:

@@ -25,7 +25,6 @@ def facts_of(
 
 
 def _facts(provenance: Provenance) -> dict[str, str]:
-    """Return the facts about hosts and volumes of a campaign, by name."""
     names = [fact.name for fact in FACTS.values() if fact.source is Source.HOST]
     known: dict[str, set[object]] = {
         name: {getattr(host, name) for host in provenance.hosts} - {None} for name in names

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from volbench.api.one_campaign import CampaignData, campaign_data
 from volbench.errors import InputError
 from volbench.extension import extensions, load
-from volbench.model.campaign.planned_run import AUDIT, Campaign, RunNote, RunState
+from volbench.model.campaign.planned_run import AUDIT, Campaign, RunNote, RunState, unfinished
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
@@ -249,7 +249,14 @@ class Dataset:
             name: [host.host for host in data.campaign.absent] for name, data in self.names.items()
         }
         named = {"summary": summary, **frames}
-        results = Measurements(named, in_rounds=rounds_of(self), absent=absent)
+        waiting = [
+            {"campaign": name, "profile": run.profile, "job": run.job, "run": run.id}
+            for name, data in self.names.items()
+            for run, note in unfinished(data.campaign, data.runs)
+            if run.phase is Phase.MEASURED and not (note.state.has_ended or self.where)
+        ]
+        rounds = rounds_of(self)
+        results = Measurements(named, in_rounds=rounds, absent=absent, unstarted=waiting)
         if not given:
             plans = {name: data.campaign.expect for name, data in self.names.items()}
             return verdicts_on_plans(plans, results)

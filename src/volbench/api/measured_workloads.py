@@ -268,7 +268,6 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
 
 
 def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield name and options of each combination."""
     patterns = workloads.patterns or ("randread",)
     usual_depth = _DEEP if workloads.within else "32"
     sizes, depths = workloads.block_sizes or ("4k",), workloads.iodepths or (usual_depth,)

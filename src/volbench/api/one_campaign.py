@@ -169,7 +169,6 @@ class CampaignData:
         return frame_of(read_table(file, columns), is_done=True)
 
     def _shared_frame(self, name: str) -> pd.DataFrame:
-        """Return a frame that nobody may change."""
         table = self.table(name)
         if name not in self._frames:
             self._frames[name] = frame_of(table)

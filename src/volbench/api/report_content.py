@@ -118,7 +118,6 @@ def _machine(dataset: Dataset) -> str:
 
 
 def _special(dataset: Dataset) -> tuple[list[str], list[Table[Any]]]:
-    """Return what expectations and an audit found: sentences, and tables."""
     sentences: list[str] = []
     tables: list[Table[Any]] = []
     if states_expectations(dataset):
@@ -132,7 +131,6 @@ def _special(dataset: Dataset) -> tuple[list[str], list[Table[Any]]]:
 
 
 def _trends(dataset: Dataset) -> Trends | None:
-    """Return the course of several campaigns; None for too few or different ones."""
     if len(dataset.names) < _MIN_COURSE:
         return None
     try:
@@ -156,7 +154,6 @@ def _plots(dataset: Dataset, shared: Collection[object]) -> list[Plot]:
 
 
 def _figure(plot: Plot, *, without: Sequence[str]) -> ReportFigure:
-    """Return a chart as a picture without title and caption, which the page writes."""
     from volbench.present.renderers.matplotlib import draw, svg_text  # noqa: PLC0415 - an extra
 
     width_in = _PAGE_IN if is_wide(plot) else _HALF_PAGE_IN

@@ -234,7 +234,6 @@ def profile_texts(
 
 
 def _command_of(executor: Executor, name: str, sections: Sequence[str] | None) -> FioCommand:
-    """Return a command line of fio, or the command that runs some or no sections of a job file."""
     from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
     from volbench.fio.jobs.command_line import FioCommand, parse_command  # noqa: PLC0415 - same
 
@@ -281,7 +280,6 @@ def json_outputs(executor: Executor, names: Sequence[str]) -> list[Path]:
 
 
 def _job_text(path: str) -> str:
-    """Return the text of a job file; ``-`` is standard input."""
     job_file = Path(path)
     if job_file.is_fifo() and job_file.parts[1:2] not in (("dev",), ("proc",)):
         raise InputError(f"{path} is a pipe", hint="name a file, or - for standard input")

@@ -154,7 +154,7 @@ def _list_warnings(
             paths=shlex.join(map(str, campaigns)),
         ),
     )
-    refuse_unmet(verdicts)
+    refuse_unmet(verdicts, campaigns)
     if is_strict:
         _fail_on_warnings(rows)
 
@@ -181,18 +181,17 @@ def _judge(
     refuse_unmet(verdicts, campaigns)
 
 
-def refuse_unmet(verdicts: Sequence[Verdict], campaigns: Sequence[str | Path] = ()) -> None:
+def refuse_unmet(verdicts: Sequence[Verdict], campaigns: Sequence[str | Path]) -> None:
     """Raise if an expectation failed, or else if one is undecided."""
     if not verdicts:
         return
     from volbench.analyse.compare.expected_bounds import Answer
-    from volbench.present.tables.expectations_table import expectation_words
 
-    answers, words = [verdict.answer for verdict in verdicts], expectation_words(verdicts)
+    answers = [verdict.answer for verdict in verdicts]
     if failed := answers.count(Answer.FAIL):
         raise FindingsError(
             f"{failed} of {counted_noun(len(answers), 'expectation')} failed",
-            hint=with_paths(f"{words} Whether other load caused it: volbench check DIR", campaigns),
+            hint=with_paths("whether other load caused it: volbench check DIR", campaigns),
         )
     if undecided := answers.count(Answer.UNDECIDED):
         first = verdicts[answers.index(Answer.UNDECIDED)]

@@ -172,4 +172,4 @@ def measure(
     if ended is not None:
         say_closing(ended.layout, table_output, expected=ended.verdicts)
         with reported_errors(table_output):
-            refuse_unmet(ended.verdicts)
+            refuse_unmet(ended.verdicts, [ended.layout.root])

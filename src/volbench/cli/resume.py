@@ -139,7 +139,7 @@ def resume(
                 listeners_of=listeners_of,
             )
             say_closing(stored.layout, table_output, expected=verdicts)
-            refuse_unmet(verdicts)
+            refuse_unmet(verdicts, [stored.layout.root])
         if not may_go_on:
             reached.raise_absent(stored.plan, read_history(stored.layout.journal).states)
 
@@ -164,4 +164,4 @@ def _show_end(stored: Continuation, table_output: TableOutput) -> None:
         say_closing(stored.layout, table_output, expected=verdicts)
         end = outcome_of(stored.plan, stored.history.states)
         check_finished(end, stored.layout.root, stored.plan)
-        refuse_unmet(verdicts)
+        refuse_unmet(verdicts, [stored.layout.root])

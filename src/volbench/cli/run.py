@@ -200,7 +200,7 @@ def run(
         for path in copies:
             _copy_result(ended.layout, path)
         with reported_errors(table_output):
-            refuse_unmet(ended.verdicts)
+            refuse_unmet(ended.verdicts, [ended.layout.root])
             start.added.judged(ended.layout, start, where.host_keys, table_output)
 
 

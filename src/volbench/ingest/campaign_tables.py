@@ -275,7 +275,6 @@ def _add_remark(row: Row, remark: str) -> None:
 
 
 def _replace_row_by_directions(rows: RunRows) -> None:
-    """Replace the summary row of a run that has only logs by one for each direction in them."""
     if logged := list(dict.fromkeys(block.shared["direction"] for block in rows.series)):
         row = rows.summary.pop()
         rows.summary.extend({**row, "direction": direction} for direction in logged)
@@ -290,7 +289,6 @@ def _add_device(
     *,
     facts: VolumeFacts | None,
 ) -> None:
-    """Add the samples of the host's counters; the device is the same for every section."""
     run = outcome.run
     if not samples.taken:
         return

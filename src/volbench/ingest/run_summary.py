@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from volbench.analyse.frames.workload_spec import bypasses_page_cache, engine_name
+from volbench.analyse.frames.workload_spec import SYNCHRONOUS, bypasses_page_cache, engine_name
 from volbench.fio.results.merge_jobs import MIN_TOGETHER, bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.columns import (
@@ -62,16 +62,19 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
     """Return the columns that are known without any output."""
     run = outcome.run
     options, is_reported = _effective_options(run, section), run.reports_options(section)
-    default = "1" if is_reported else ""
+    default, engine = "1" if is_reported else "", options.get("ioengine", "psync" * is_reported)
+    is_direct = bypasses_page_cache(engine_name(engine), options)
+    is_known = is_reported or "direct" in options
+    # A queue deeper than 1 has no effect where each I/O is waited for: see finding queue-depth
+    is_alone = engine in SYNCHRONOUS or (engine == "libaio" and is_known and not is_direct)
+    depth = _integer(options.get("iodepth", default))
     return {
         **campaign.identity_of(run, section.name),
         "tool": run.tool.value,
         "rw": _pattern(run, section, options),
         "rwmixread": _read_percent(options),
-        "direct": bypasses_page_cache(engine_name(options.get("ioengine", "")), options)
-        if is_reported or "direct" in options
-        else None,
-        "iodepth": _integer(options.get("iodepth", default)),
+        "direct": is_direct if is_known else None,
+        "iodepth": min(depth, 1) if depth and is_alone else depth,
         "numjobs": _integer(options.get("numjobs", default)),
         "ioengine": options.get("ioengine"),
         "size_bytes": _integer(options.get("size", "")),
@@ -295,14 +298,12 @@ def histogram_block(identity: Row, name: str, latency: Latency) -> Block:
 
 
 def _effective_options(run: Run, section: Section) -> dict[str, str]:
-    """Return a section's options with the tool's defaults, where all options are known."""
     if not run.reports_options(section):
         return run.effective(section)
     return {"rw": "read", "bs": "4096", **run.effective(section)}
 
 
 def _read_percent(options: Mapping[str, str]) -> int | None:
-    """Return the share of reads in a mixed pattern; 50 % by default (fio HOWTO, rwmixread)."""
     if options.get("rw", "").partition(":")[0] not in {"rw", "readwrite", "randrw"}:
         return None
     if "rwmixwrite" in options and "rwmixread" not in options:

@@ -32,6 +32,7 @@ from volbench.present.cell_results import (
     CellResult,
     cell_results,
     merged,
+    mixed_totals,
 )
 from volbench.present.factor_words import (
     cell_words,
@@ -92,24 +93,36 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
 
 
 def reservations(results: Results, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield what makes an answer doubtful: volumes of one disk, and a first run that climbed."""
-    for shared in shared_limit(results.rows("findings"), {row["run"] for row in rows}):
+    """Yield what makes an answer doubtful: caches, volumes of one disk, and runs that climbed."""
+    runs = {row["run"] for row in rows}
+    cached = {
+        row["run"]
+        for row in results.rows("findings")
+        if row["rule"] == "page-cache" and row["severity"] != Severity.NOTE.value
+    }
+    if many := len(cached & runs):
+        share = f"{many} of {counted_noun(len(runs), 'run')}"
+        yield f"The page cache served or held I/O of {share}: see volbench check --rule page-cache."
+    for shared in shared_limit(results.rows("findings"), runs):
         yield f"{shared}."
     yield from _climb(results, rows)
 
 
 def _climb(results: Results, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield how far the first run climbed whose volume was cold: its mean mixes two speeds."""
+    """Yield how far the first of the runs climbed that began slow: their means mix two speeds."""
+    found = [each for each in results.rows("findings") if each["rule"] == "cold-blocks"]
+    known = [(each, json.loads(str(each["evidence"]))) for each in found]
+    climbs = [(each, evidence) for each, evidence in known if evidence.get("plateau_iops")]
     runs = {row["run"] for row in rows}
-    for finding in results.rows("findings"):
-        is_cold = finding["rule"] == "cold-blocks" and finding["run"] in runs
-        known = json.loads(str(finding["evidence"])) if is_cold else {}
-        if known.get("plateau_iops"):
-            cold, warm = (format_count(known[f"{name}_iops"]) for name in ("cold", "plateau"))
-            job = text(finding, "job")
-            words = "as a cold volume does (volbench plot warmup)"
-            yield f"{job} climbed from {cold} to {warm} IOPS, {words}: its mean mixes both speeds."
-            return
+    for first, evidence in [pair for pair in climbs if pair[0]["run"] in runs][:1]:
+        of_job = {row["run"] for row in rows if row["job"] == first["job"]}
+        many = f"{len(of_job & {each['run'] for each, _ in climbs})} of {len(of_job)} runs"
+        among = f" in {many}" if len(of_job) > 1 else ""
+        cold, warm = (format_count(evidence[f"{name}_iops"]) for name in ("cold", "plateau"))
+        yield (
+            f"{text(first, 'job')} climbed from {cold} to {warm} IOPS{among}, {evidence['cause']}:"
+            " the mean mixes both speeds (volbench plot series)."
+        )
 
 
 def missing_clients(results: Results) -> list[str]:
@@ -371,8 +384,8 @@ def _where_words(design: Design, shared: int) -> str:
         return ""
     if shared == settings:
         return _EVERYWHERE
-    which = "only setting" if shared == 1 else f"{numeral(shared)} settings"
-    return f", at the {which} of {settings} measured for both"
+    which = "the only setting" if shared == 1 else f"{numeral(shared)} settings"
+    return f", at {which} measured for both (of {settings})"
 
 
 def _standing(by_value: Mapping[object, Mapping[Hashable, CellResult]], value: object) -> float:
@@ -461,7 +474,6 @@ def _parts(factor: Factor, gains: Sequence[Gain]) -> Iterator[list[tuple[str, li
 
 
 def _gain_words(name: str, other: str, gains: Sequence[Gain], where: str) -> str:
-    """Return what a value gains over another at some settings."""
     there = f" {where}" if where else ""
     unclear = [gain.verdict for gain in gains if not gain.side]
     verdict = max(unclear, key=[*Verdict].index, default="")
@@ -483,12 +495,10 @@ def _gain_words(name: str, other: str, gains: Sequence[Gain], where: str) -> str
 
 
 def _once(gains: Sequence[Gain]) -> str:
-    """Return the reservation of results without repeats."""
     return "" if all(gain.is_repeated for gain in gains) else " in single runs"
 
 
 def _times(gains: Sequence[Gain]) -> str:
-    """Return ratios as ``8.2 to 10 times``."""
     ratios = [gain.ratio for gain in gains]
     ends = dict.fromkeys(_ratio_text(ratio) for ratio in (min(ratios), max(ratios)))
     return f"{' to '.join(ends)} times"
@@ -518,7 +528,6 @@ def _limits_sentence(
     by_value: Mapping[object, Mapping[Hashable, CellResult]],
     short: Mapping[object, str],
 ) -> str:
-    """Return the limits of each value; empty where rates rise to the end."""
     options = (design.by_column.get(name) for name in ("iodepth", "numjobs"))
     swept = next((each.column for each in options if each and len(each.known) >= _MIN_SWEEP), "")
     curve = {design.compared, swept, "rw", "direction", "block_bytes"}
@@ -571,7 +580,6 @@ def _plateau(option: str, curve: Sequence[CellResult]) -> _Plateau | None:
 
 
 def _span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
-    """Return the lowest to the highest value, with a common unit once."""
     low, high = (shown(value) for value in (min(values), max(values)))
     if low == high:
         return low
@@ -606,7 +614,6 @@ def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) ->
 
 
 def _over_time(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
-    """Yield the rates of the last campaign against those before."""
     by_value = by_value_of(design, compared, results)
     last = compared.known[-1]
     earlier = [of_value for value, of_value in by_value.items() if value != last]
@@ -632,9 +639,11 @@ def _over_time(design: Design, compared: Factor, results: Sequence[CellResult]) 
 
 
 def _of_one(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
-    """Yield each workload or sweep; of many their extremes."""
     if not results:
         return
+    totals = mixed_totals(results)
+    names = {id(result): cell_words(design, result.cell) for result in results}
+    names |= {id(total): total_name(design, total) for total in totals}
     swept = {"iodepth", "numjobs", "block_bytes"} & {*design.by_column}
     keys = design.key_without(*swept)
     sweeps: dict[Hashable, list[CellResult]] = {}
@@ -642,17 +651,25 @@ def _of_one(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
         sweeps.setdefault(keys[result.cell.places[0]], []).append(result)
     if len(results) < _MIN_SWEEP or len(sweeps) == len(results) <= _MAX_CELLS:
         for result in results:
-            yield f"{cell_words(design, result.cell)}: {result.full_words}."
+            yield f"{names[id(result)]}: {result.full_words}."
     elif len(sweeps) <= _MAX_CELLS:
         for sweep in sweeps.values():
             yield _sweep_sentence(design, sweep)
     else:
-        fastest = max(results, key=lambda result: result.rate)
-        widest = max(results, key=lambda result: result.bw_bytes_per_s)
-        yield f"Most IOPS: {fastest.full_words} ({cell_words(design, fastest.cell)})."
+        fastest = max([*results, *totals], key=lambda result: result.rate)
+        widest = max([*results, *totals], key=lambda result: result.bw_bytes_per_s)
+        yield f"Most IOPS: {fastest.full_words} ({names[id(fastest)]})."
         if widest is not fastest:
             rate = format_rate(widest.bw_bytes_per_s)
-            yield f"Most bandwidth: {rate} ({cell_words(design, widest.cell)})."
+            yield f"Most bandwidth: {rate} ({names[id(widest)]})."
+        return
+    for total in totals[:_MAX_CELLS]:
+        yield f"{names[id(total)]}: {total.full_words}."
+
+
+def total_name(design: Design, total: CellResult) -> str:
+    """Return what was read and written in a mixed cell."""
+    return f"{cell_words(design, total.cell, without=('direction',))}, reads and writes together"
 
 
 def _sweep_sentence(design: Design, sweep: Sequence[CellResult]) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from statistics import median
 
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.frames.design import MIN_REPEAT_RATIO, Cell, Design, Row, asked_rate
+from volbench.analyse.frames.run_options import with_sums
 from volbench.present.formatting import latency, number, text
 from volbench.units import format_count, format_latency, format_rate
 
@@ -153,6 +155,19 @@ def cell_result(cell: Cell, rows: tuple[Row, ...]) -> CellResult:
         median(tails) if len(tails) == len(rows) else math.nan,
         tuple(iops or bandwidth),
     )
+
+
+def mixed_totals(results: Sequence[CellResult]) -> list[CellResult]:
+    """Return the reads and writes of each mixed cell as one, in the order of the results."""
+    of_runs: dict[tuple[object, ...], list[CellResult]] = {}
+    for each in results:
+        of_runs.setdefault(tuple((r["run"], r.get("group")) for r in each.rows), []).append(each)
+    return [
+        cell_result(parts[0].cell, tuple(with_sums(rows, itemgetter("run"))))
+        for parts in of_runs.values()
+        if len({part.row.get("direction") for part in parts}) == len(parts) > 1
+        for rows in [[{**row, "direction": None} for part in parts for row in part.rows]]
+    ]
 
 
 def merged(results: Sequence[CellResult]) -> CellResult:

@@ -16,7 +16,14 @@ from volbench.analyse.frames.workload_words import (
 )
 from volbench.model.frames.columns import WATCHED
 from volbench.model.frames.metadata import NOT_SET, UNTIL_STEADY
-from volbench.present.formatting import MISSING, block_size, pattern, printable, short_target
+from volbench.present.formatting import (
+    MISSING,
+    block_size,
+    number,
+    pattern,
+    printable,
+    short_target,
+)
 from volbench.units import parse_duration
 
 # Constants that say nothing beside others, or nothing at all
@@ -108,7 +115,8 @@ def cell_words(design: Design, cell: Cell, *, without: Collection[str] = ()) -> 
             if name not in without and text not in {None, MISSING}
         }
     )
-    values = {"iodepth": row.get("iodepth"), **cell.values}
+    jobs = {"numjobs": row["numjobs"]} if number(row, "numjobs") > 1 else {}
+    values = {"iodepth": row.get("iodepth"), **jobs, **cell.values}
     ordered = [*(name for name in WORKLOAD if name in values), *values]
     others = [
         value_words(column, values[column])

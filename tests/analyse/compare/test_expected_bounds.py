@@ -224,12 +224,33 @@ def test_repeats_that_differ_without_an_interval_are_undecided() -> None:
     assert zeros.reason == "no interval (some repeats are 0)"
 
 
-def test_a_failed_repeat_does_not_pass() -> None:
-    """The other repeats pass, but a disk that fails once is not good enough."""
-    known = frames(4, iops=[1000.0] * 4, status=["finished"] * 3 + ["failed"])
-    verdict = verdict_on("iops > 900", known)
-    assert (verdict.answer, verdict.reason) == (Answer.UNDECIDED, "1 run did not finish")
-    assert verdict_on("iops > 1100", known).answer is Answer.FAIL
+def test_runs_that_did_not_finish_decide_nothing() -> None:
+    """Neither pass nor fail while runs failed or never started, unless one run was too slow."""
+    known = frames(4, iops=[1000.0] * 4, lat_max_s=[1.0] * 4)
+    known["summary"]["status"] = ["finished"] * 3 + ["failed"]
+    waiting = [{"campaign": "c", "profile": "p", "job": "reads", "run": "r5"}]
+    for text, answer in (
+        ("iops > 900", Answer.UNDECIDED),
+        ("iops > 1100", Answer.UNDECIDED),
+        ("max < 2s", Answer.UNDECIDED),
+        ("max < 1ms", Answer.FAIL),
+    ):
+        results = Measurements(known, unstarted=waiting)
+        (verdict,) = verdicts_of([parse_expectation(text)], results)
+        assert verdict.answer is answer
+        assert (verdict.reason == "2 runs did not finish") is (answer is Answer.UNDECIDED)
+
+
+def test_a_failure_of_runs_that_the_host_slowed_says_so() -> None:
+    """If all of them were; what is too fast was not slowed."""
+    known = frames(3, iops=[1000.0] * 3)
+    for runs, text, is_doubtful in ((3, "> 1100", True), (2, "> 1100", False), (3, "< 900", False)):
+        known["findings"] = pd.DataFrame(
+            [{"run": f"r{n}", "severity": "warning", "rule": "cpu-bound"} for n in range(runs)]
+        ).assign(direction=None)
+        verdict = verdict_on(f"iops {text}", known)
+        assert verdict.answer is Answer.FAIL
+        assert ("slowed each run (cpu-bound)" in verdict.reason) is is_doubtful
 
 
 def test_an_absent_host_does_not_pass() -> None:

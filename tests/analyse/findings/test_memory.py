@@ -96,6 +96,14 @@ def test_the_share_that_arrived_determines_the_severity(share: float, severity: 
     assert entry.severity is severity
     assert entry.message.startswith("Other load moved some of the bytes, so") is (share > 1)
     assert ("without other load" in entry.advice) is (share > 1)
+    if share == 0.8:  # bytes of other campaigns only add to those of the device
+        view = a_view(run, device=slow_device(run, share=0.004))
+        assert view.volume is not None
+        beside = view.volume.model_copy(update={"other_campaigns": ("o",)})
+        (entry,) = found(replace(view, volume=beside), rule="page-cache")
+        assert entry.severity is Severity.INVALID
+        assert entry.message.startswith("At least 99.6 % stayed in the cache: fio wrote")
+        assert "direct: 1" in entry.advice
     meant = a_run({**BUFFERED, "direct": "0", "end_fsync": "1"})
     (entry,) = found(a_view(meant, device=slow_device(meant, share=share / 10)), rule="page-cache")
     assert entry.severity is Severity.WARNING

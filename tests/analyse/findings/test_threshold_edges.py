@@ -86,7 +86,7 @@ def stolen(seconds: int, rate: float, level: float = IOPS) -> RunView:
         (12, 700.0, [Severity.WARNING], "uncertain by"),
         (12, 996.0, [Severity.NOTE], "less than 0.1 %"),
         (12, 990.0, [Severity.NOTE], "uncertain by"),
-        (59, 700.0, [Severity.WARNING], "too few others"),
+        (59, 700.0, [Severity.WARNING], "the others are too few"),
     ],
 )
 def test_host_noise_is_weighted_by_its_effect(

@@ -93,8 +93,8 @@ def test_labels_are_words_of_factors() -> None:
     rows = [{**each, "run": str(place)} for place, each in enumerate(rows)]
     assert cells_of_frame(pd.DataFrame(rows, dtype=object), ["A"] * 4).labels == (
         "randread 4k, queue depth 1, rate_iops unknown",
-        "randrw 4k writes, queue depth 1, numjobs 4, 70 % reads, buffered",
-        "randrw 4k reads, queue depth 1, numjobs 4, 70 % reads, buffered",
+        "randrw 4k writes, queue depth 1, 4 jobs, 70 % reads, buffered",
+        "randrw 4k reads, queue depth 1, 4 jobs, 70 % reads, buffered",
         "randread 4k, queue depth 1, rate_iops=3000",
     )
 

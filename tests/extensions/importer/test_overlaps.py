@@ -60,7 +60,7 @@ def test_processes_at_the_same_time_are_one_result_with_their_sum(tmp_path: Path
     _, opened = take(tmp_path / "in", into=tmp_path / "d")
     assert "throttled" not in {*opened.frame("findings")["rule"]}  # at four times 12,000
     assert [(row["clients"], row["iops"]) for row in opened.rows("aggregate")] == [(4, 48_006)]
-    assert "highest 48k (numjobs 4), lowest 20k (numjobs 1)" in repr(Dataset([opened]).plot("iops"))
+    assert "highest 48k (4 jobs), lowest 20k (1 job)" in repr(Dataset([opened]).plot("iops"))
     latency = Dataset([opened]).plot("latency")
     assert "each has a share" in " ".join(latency.plot.caption)
     for text, answers in {"iops>=30000": "fail pass", "lat_max_s<150us": "pass fail"}.items():
@@ -69,9 +69,12 @@ def test_processes_at_the_same_time_are_one_result_with_their_sum(tmp_path: Path
     assert opened.summary()["note"].str.contains("at the same time as 3 other results").sum() == 4
 
 
+DEEPER = {"iodepth": "2", "ioengine": "io_uring"}
+
+
 @pytest.mark.parametrize(
     "other",
-    [{"filename": "/dev/nvme0n1p2"}, {"filename": "/dev/nvme1n1:/dev/nvme0n1"}, {"iodepth": "2"}],
+    [{"filename": "/dev/nvme0n1p2"}, {"filename": "/dev/nvme1n1:/dev/nvme0n1"}, DEEPER],
 )
 def test_parts_of_a_volume_are_that_volume(tmp_path: Path, other: dict[str, str]) -> None:
     """A partition, or one disk of several, is measured beside the whole; also by another load."""

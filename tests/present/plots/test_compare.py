@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from io import BytesIO
 
 import pytest
 
@@ -17,7 +16,7 @@ from volbench.extensions.catalogue.pareto import pareto_plot
 from volbench.extensions.catalogue.price_performance import Market, Offer
 from volbench.present.plots.charts.comparison_charts import forest_plot
 from volbench.present.plots.marks import Lines, Points, ReferenceLine, Span, Texts, Whiskers
-from volbench.present.renderers.matplotlib import draw, save
+from volbench.present.renderers.matplotlib import draw
 
 UNKNOWN = Interval(math.nan, math.nan, math.nan)
 
@@ -161,11 +160,3 @@ def test_configurations_without_a_price_are_counted() -> None:
     assert plot.answer.endswith("Not shown, because cost or rate is unknown: z.")
     with pytest.raises(InputError, match="both a price and steady IOPS"):
         pareto_plot(Market((unpriced,), "USD"))
-
-
-def test_names_are_safe() -> None:
-    """A name is text, never a formula or a command."""
-    odd = offer("$\\alpha$ \x1b[31m <b>", 20, 2000, front=True)
-    sink = BytesIO()
-    save(draw(pareto_plot(Market((odd,), "USD"), title="T")), sink, format="svg")
-    assert b"\x1b" not in sink.getvalue()

@@ -92,13 +92,6 @@ def test_storms_are_drawn_side_by_side_on_one_scale(slow: Frames, fast: Frames) 
 
 
 @pytest.mark.slow
-def test_names_of_many_clients_are_thinned_out() -> None:
-    """Of a hundred strips fifty have a name."""
-    strips = build_plot("storm", storm(clients=100, stagger_s=5)).panels[1]
-    assert len(strips.y.categories) == 50
-
-
-@pytest.mark.slow
 def test_device_is_drawn_where_it_was_watched(fast: Frames) -> None:
     """Without samples there is no line of zeros, and no entry in the legend."""
     unwatched = fast | {"device": frames([])["device"]}

@@ -67,11 +67,3 @@ def test_many_comparisons_are_one_screen_of_the_largest_differences(comparison: 
     assert table.notes[-1].startswith("51 more that differ less: --format csv lists all")
     assert len(comparison_table(many).rows) == 71
     assert len(comparison_table(comparison, is_brief=True).rows) == 16
-
-
-def test_markdown_in_names_is_escaped(comparison: Comparison) -> None:
-    """Names from files break neither the table nor the page."""
-    lines = render_table(comparison_table(comparison), "markdown").splitlines()
-    assert sum(line.startswith("|") for line in lines) == 18
-    (row, *_) = (line for line in lines if "brief" in line)
-    assert r"brief \<b\>\|x" in row

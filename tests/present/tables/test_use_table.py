@@ -68,5 +68,8 @@ def test_the_table_holds_a_line_per_run() -> None:
     assert text.count("1.1k (100 %)") == 2
     assert "reached: bytes that reached the device" in text
     assert "IOPS: I/Os of the device" in text
+    short = ROW | {"bottleneck": None}
+    assert "No bottleneck is named of a run that is too short" in " ".join(use_table([short]).notes)
+    assert cells(short)["bottleneck"] == "n/a"
     narrow = render_table(use_table([ROW]), "table", width=60)
     assert "reached:" not in narrow

@@ -89,17 +89,24 @@ def test_a_climb_and_a_shared_disk_are_said_with_the_answer() -> None:
     rows = [result("reads", repeat=n, iops=300.0, rw="randread") for n in (1, 2)]
     findings: list[Row] = [
         {"run": row["run"], "job": "reads", "rule": rule, "severity": "warning", "message": rule}
-        | {"evidence": '{"cold_iops": 10.0, "plateau_iops": 450.0, "volumes": "/a, /b"}'}
+        | {
+            "evidence": '{"cold_iops": 10.0, "plateau_iops": 450.0, "volumes": "/a, /b",'
+            ' "cause": "undecided whether from cold blocks warming up or other load"}'
+        }
         for row, rule in (
             (rows[0], "cold-blocks"),
             (rows[0], "shared-limit"),
+            (rows[1], "page-cache"),
             *((row, "host-noise") for row in rows),
         )
     ]
     text = "\n".join(concluded(rows, findings=findings))
-    assert "reads climbed from 10 to 450 IOPS, as a cold volume does" in text
+    climb = "reads climbed from 10 to 450 IOPS in 1 of 2 runs, undecided whether from cold blocks"
+    assert f"{climb} warming up or other load: the mean mixes both speeds" in text
     assert "shared-limit: a difference of up to 2 times may come from the load on it." in text
-    assert "Warning (1 of 2 runs, cold-blocks): cold-blocks. And 3 more warnings." in text
+    assert "Warning (1 of 2 runs, cold-blocks): cold-blocks. And 4 more warnings." in text
+    cached = text.index("The page cache served or held I/O of 1 of 2 runs")
+    assert cached < text.index("shared-limit: ") < text.index("climbed")
 
 
 def test_an_invalid_measurement_has_a_hint_instead_of_a_rate() -> None:

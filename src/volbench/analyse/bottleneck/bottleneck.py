@@ -246,7 +246,8 @@ def explain_level(
             return at_upper_edge(explanation, rates)
     depth = f"{rates.depth} I/Os in flight and no run with another queue depth to compare"
     why = depth if rates.depth > 1 else "latency does not explain it"
-    return case.explanation(Cause.UNKNOWN, case.iops, [], ["no declared limit is near", why])
+    flat = [f"flat within {100 * rates.last.spread:.1f} %, as at a limit"] * _may_be_limited(case)
+    return case.explanation(Cause.UNKNOWN, case.iops, flat, ["no declared limit is near", why])
 
 
 def _own_rate(case: _Case) -> Explanation | None:
@@ -374,6 +375,13 @@ def _is_constant(case: _Case) -> bool:
     return last.spread <= _MAX_CONSTANT_SPREAD and is_long and kind not in FLASH | LOCAL
 
 
+def _may_be_limited(case: _Case) -> bool:
+    """Return whether a rate is constant and its I/Os took much longer than the fastest of them."""
+    rates = case.rates
+    waited = rates.depth > 1 and rates.lat_mean_s >= _MIN_QUEUED_RATIO * rates.lat_min_s
+    return waited and not rates.at_device and _is_constant(case)
+
+
 def _littles_law(case: _Case) -> list[str]:
     """Return the rate that latency gives, where it is that of the end of the run."""
     rates = case.rates
@@ -402,6 +410,7 @@ def _latency_bound(case: _Case) -> Explanation | None:
     rates, reasons = case.rates, _littles_law(case)
     far_s = _MIN_QUEUED_RATIO_UNEVEN * rates.lat_min_s
     queued = _queue_reasons(case) or (rates.lat_mean_s >= far_s and rates.lat_low_s >= far_s / 2)
+    queued = queued or _may_be_limited(case)
     if rates.at_device or not reasons or (rates.depth > 1 and queued):
         return None
     against = []
@@ -461,7 +470,6 @@ def _dip_of_host(event: Explanation) -> Explanation:
 def _comparable_runs(
     view: RunView, direction: str, others: Sequence[RunView]
 ) -> list[tuple[RunView, Rates]]:
-    """Return finished runs of the same direction on the same volume, with their rates."""
     comparable = []
     for other in others:
         same = other.run.volume.target == view.run.volume.target and other.run.host == view.run.host

@@ -154,7 +154,6 @@ def _slowdown(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) ->
 def _fall_events(
     view: RunView, rates: Rates, stalls: list[tuple[float, float]]
 ) -> list[Explanation]:
-    """Explain falls of the level; a rise that ends one belongs to it."""
     events = []
     for index, change in enumerate(rates.changes):
         if change.ratio > 1 - MIN_FALL or change.after == 0 or change.before == 0:
@@ -173,7 +172,6 @@ def _fall_events(
 
 
 def _is_stalled(change: Change, back: Change, stalls: list[tuple[float, float]]) -> bool:
-    """Return whether most of a temporary fall is stalls, which are explained on their own."""
     inside = (max(0.0, min(end, back.t_s) - max(begin, change.t_s - 1)) for begin, end in stalls)
     return sum(inside) > (back.t_s - change.t_s) / 2
 

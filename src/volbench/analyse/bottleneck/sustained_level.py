@@ -87,7 +87,6 @@ def reached_more(cause: Cause, level: float, others: Sequence[tuple[str, Rates]]
 
 
 def _is_round(value: float) -> bool:
-    """Return whether a level is near a multiple of 5, as the limits that are sold are."""
     nearest = 5 * round(value / 5)
     return nearest > 0 and abs(value / nearest - 1) <= _MAX_ROUND_DISTANCE
 
@@ -126,7 +125,6 @@ def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
 
 
 def _level_rates(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: float) -> Floats:
-    """Return the rates of the last level, also before events that were temporary."""
     last, interval_s = rates.last, rates.interval_s
     latest_s = last.to_s - _MIN_INTERVALS * interval_s
     from_s = max(last.from_s, min(2 * climbed_s, latest_s))

@@ -155,7 +155,6 @@ def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
 
 
 def _request_columns(during: pd.DataFrame) -> Row:
-    """Return mean latency and size of requests, weighted by the requests per interval."""
     return {
         f"{direction}_{what}": _mean(during, f"{direction}_{what}", rate=f"{direction}_iops")
         for what in ("lat_s", "request_bytes")
@@ -222,7 +221,6 @@ def _bytes_reached(
 
 
 def _dirty_remaining(results: pd.DataFrame, samples: pd.DataFrame) -> float:
-    """Return the bytes that the tool wrote and the device did not, at most the dirty pages."""
     column = "write_bw_bytes_per_s"
     wrote = results[results["direction"] == "write"]["io_bytes"].astype("float64").sum()
     waiting = (samples["dirty_bytes"] + samples["writeback_bytes"]).dropna()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -49,6 +49,7 @@ class Verdict:
     repeats: int  # the clients of one job are one
     reason: str  # of an answer without an interval, or of none; may be empty
     words: str = ""  # what was measured, where it is not a number
+    doubt: str = ""  # what disturbed all runs of a failure, which is among its reasons
     campaign: str = ""  # of the results; of several, all their names
     runtime_s: float = 0.0  # of the judged runs, without other clients of a repeat
 
@@ -80,11 +81,14 @@ def verdicts_of(
             )
         for (label, direction), repeats in rows.groupby(["_label", "direction"], sort=False):
             unfinished = sum(lost.get(str(job), 0) for job in repeats["job"].unique())
-            reasons = [f"{counted_noun(unfinished, 'run')} did not finish"] if unfinished else []
-            if absent := results.left_out(repeats):
-                reasons.append(f"{folded_names(absent)} {'were' if absent[1:] else 'was'} left out")
-            name = str(label), str(direction)
-            yield _verdict(expectation, name, repeats, "; ".join(reasons))
+            lost_runs = f"{counted_noun(unfinished, 'run')} did not finish" if unfinished else ""
+            verdict = _verdict(expectation, (str(label), str(direction)), repeats)
+            if lost_runs and not _is_final(expectation, verdict.answer):
+                verdict = replace(verdict, answer=Answer.UNDECIDED, reason=lost_runs)
+            if verdict.answer is Answer.PASS and (absent := results.left_out(repeats)):
+                reason = f"{folded_names(absent)} {'were' if absent[1:] else 'was'} left out"
+                verdict = replace(verdict, answer=Answer.UNDECIDED, reason=reason)
+            yield verdict
 
 
 def verdicts_on_plans(
@@ -101,10 +105,26 @@ def verdicts_on_plans(
     ]
 
 
-def _verdict(
-    expectation: Expectation, name: tuple[str, str], rows: pd.DataFrame, lost: str
-) -> Verdict:
-    """Return the verdict on the repeats of one job and direction, with what was `lost` in words."""
+def _is_final(expectation: Expectation, answer: Answer) -> bool:
+    """Return whether an answer stands whatever further repeats measure: one was too much."""
+    column, relation = expectation.column, expectation.relation
+    is_exact = relation == "=" and column not in FLAGS
+    is_largest = column.endswith("_max_s") and "<" in relation
+    return answer is Answer.FAIL and (is_exact or is_largest)
+
+
+def _doubt(expectation: Expectation, rows: pd.DataFrame) -> str:
+    """Return what slowed all runs of a bound that was missed; empty for a bound on the top rate."""
+    is_latency = "lat_" in expectation.column
+    if "_slowed" not in rows or rows["_slowed"].isna().any():
+        return ""
+    if is_latency != ("<" in expectation.relation) or expectation.relation == "=":
+        return ""
+    rules = sorted({rule for each in rows["_slowed"] for rule in each.split(", ")})
+    return f"other load slowed each run ({', '.join(rules)}): measure again on an idle host"
+
+
+def _verdict(expectation: Expectation, name: tuple[str, str], rows: pd.DataFrame) -> Verdict:
     column, note = _reported_column(expectation, rows)
     numbers = _repeat_numbers(expectation, rows)
     repeats, clients = numbers.nunique(), int(numbers.value_counts().max())
@@ -136,12 +156,10 @@ def _verdict(
             answer, interval, more = _answer_by_number(expectation, values)
         worst = f"worst of {clients} clients" if clients > 1 else ""
         note = "; ".join(filter(None, (more, note, worst)))
-    if lost and answer is Answer.PASS:
-        answer, note = Answer.UNDECIDED, lost
-    campaign = joined(rows["campaign"])
-    return Verdict(
-        expectation, job, direction, answer, interval, repeats, note, words, campaign, runtime_s
-    )
+    doubt = _doubt(expectation, rows) if answer is Answer.FAIL else ""
+    note, campaign = "; ".join(filter(None, (note, doubt))), joined(rows["campaign"])
+    about = (words, doubt, campaign, runtime_s)
+    return Verdict(expectation, job, direction, answer, interval, repeats, note, *about)
 
 
 def too_few(column: str, rows: pd.DataFrame) -> str:

@@ -18,6 +18,9 @@ from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
 
 _RESULT = ["run", "group", "direction"]  # Columns that identify a result
+_OF_RUN = ["campaign", "profile", "job", "run"]
+# Findings of a host or a neighbour that slowed a run
+_SLOWER = ("cpu-bound", "cpu-throttled", "host-noise", "neighbour", "other-load")
 STEP = ["campaign", "profile", "job", "repeat"]  # Columns that the clients of a repeat share
 
 
@@ -29,6 +32,7 @@ class Measurements:
             the same runs.
         in_rounds: profiles that repeat until steady; their last rounds are the measurement.
         absent: campaign to the hosts that it went on without.
+        unstarted: campaign, profile, job and ID of measured runs that never started.
     """
 
     def __init__(
@@ -37,15 +41,20 @@ class Measurements:
         *,
         in_rounds: Collection[str] = (),
         absent: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        unstarted: Sequence[Mapping[str, str]] = (),
     ) -> None:
         self._absent = absent
         summary, findings = _last_rounds(frames["summary"], in_rounds), frames["findings"]
         invalid = findings.loc[findings["severity"] == Severity.INVALID, ["run", "direction"]]
         self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
         rows = summary[summary["phase"] == "measured"]
-        self.unfinished = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
+        rows = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
+        self.unfinished = [*plain_rows(rows[_OF_RUN]), *unstarted]
         finished = measured(summary)
-        runs = _summed(finished.assign(_invalid=self._is_invalid(finished)))
+        severe = findings[findings["severity"] != Severity.NOTE]
+        slow = severe[severe["rule"].isin(_SLOWER)].groupby("run")["rule"].agg(joined)
+        slowed = finished["run"].map(slow)
+        runs = _summed(finished.assign(_invalid=self._is_invalid(finished), _slowed=slowed))
         verdicts = of_measured(frames["verdicts"], summary)
         clients = finished.drop_duplicates("run").set_index("run")["client"]
         verdicts = verdicts.assign(
@@ -99,8 +108,9 @@ class Measurements:
         return [host for name in rows["campaign"].unique() for host in self._absent.get(name, ())]
 
     def lost(self, expectation: Expectation, campaign: str, profile: str) -> dict[str, int]:
-        """Return the number of measured runs that did not finish, by job."""
-        rows = self._rows_of_jobs(self.unfinished, expectation, campaign, profile)
+        """Return the number of measured runs that did not finish, or not start, by job."""
+        rows = pd.DataFrame(self.unfinished, columns=_OF_RUN)
+        rows = self._rows_of_jobs(rows, expectation, campaign, profile)
         return {str(job): int(n) for job, n in rows.groupby("job")["run"].nunique().items()}
 
     @staticmethod

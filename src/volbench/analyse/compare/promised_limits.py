@@ -226,7 +226,6 @@ def _badness(delivery: Delivery) -> tuple[int, float]:
 
 
 def _measures_a_limit(run: Run | None, profile: str) -> bool:
-    """Return whether a run drives one direction of a volume alone, as fast as it can."""
     if run is None or run.client or profile not in {"", run.profile}:
         return False
     workloads = workloads_of(run)
@@ -410,7 +409,6 @@ class _Audit:
         return replace(found, outcome=outcome, reason=reason, time_outcome=time_outcome)
 
     def _exceeded_limits(self, measures: Sequence[_Measure]) -> Iterator[str]:
-        """Yield the limits that the device itself says were reached most of the time."""
         shares = self._exceeded.reindex([measure.run for measure in measures]).mean()
         for column, words in _REPORTED.items():
             if shares[column] > _MIN_REPORTED_PERCENT:
@@ -472,7 +470,6 @@ def _place_columns(row: pd.Series) -> dict[str, str]:
 
 
 def _cpu_percent(run: Run, device: pd.DataFrame, summary: pd.DataFrame) -> tuple[float, float]:
-    """Return the share of a CPU that fio needed, and of all CPUs that were busy; NaN if unknown."""
     if any(workload.polls for workload in workloads_of(run)):
         return math.nan, math.nan  # busy by design
     inside = within_run(device, runtime=float(summary["runtime_s"].max()))
@@ -554,14 +551,12 @@ def _is_disturbed(measures: Sequence[_Measure]) -> bool:
 
 
 def _undisturbed_runs(measures: Sequence[_Measure]) -> Sequence[_Measure]:
-    """Return runs without those that the host disturbed, or all if it disturbed the majority."""
     if _is_disturbed(measures):
         return measures
     return [measure for measure in measures if not _is_disturbed([measure])]
 
 
 def _outcome(mean: Estimate, promise: Promise) -> tuple[Outcome, str]:
-    """Return the outcome for a mean rate, and a reason where more time would not decide."""
     if math.isnan(promise.rate):
         return Outcome.NOT_PROMISED, ""
     interval, edge = mean.interval, (1 - MARGIN) * promise.rate

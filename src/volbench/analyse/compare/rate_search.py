@@ -221,5 +221,4 @@ def asked_iops(run: Run, rate: float) -> str:
 
 
 def _whole(rate: float) -> float:
-    """Return a rate that fio takes: whole I/Os a second, at least one."""
     return max(1.0, float(round(rate)))

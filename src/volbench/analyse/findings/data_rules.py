@@ -106,12 +106,12 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
         is_open = WORDS[Cause.WARMING] in cause.candidates and view.run.imported is None
         if is_open or cause.cause is Cause.WARMING:
             below = format_percent(1 - cause.level / cause.evidence["plateau_iops"])
+            whether = f"undecided whether from {' or '.join(cause.candidates)}" * is_open
             yield observed(
                 cause,
                 f"The rate started at {format_count(cause.level)} IOPS, {below} below its plateau,"
-                f" and rose for {format_duration(cause.to_s)}"
-                + is_open
-                * f"; undecided whether from {' or '.join(cause.candidates)}",
+                f" and rose for {format_duration(cause.to_s)}{whether and f'; {whether}'}",
+                {**cause.evidence, "cause": whether or "as a cold volume does"},
             )
 
 
@@ -375,21 +375,22 @@ def _device_share(view: RunView, direction: str, runtime: float) -> Iterator[Obs
     is_meant = is_low and all(load.options.get("direct") == "0" for load in view.workloads)
     if is_meant:
         message = f"{CACHED_RATE}, as direct=0 asks for: {message}"
+    elif is_shared and share < 1:  # bytes of others only add to those of the device
+        message = f"At least {format_percent(1 - share)} stayed in the cache: {message}"
     elif is_shared:
-        who = "moved" if is_sampled and share > _MAX_OWN_SHARE else "may have moved"
+        who = "moved" if is_sampled else "may have moved"
         message = f"Other load {who} some of the bytes, so what was cached is unknown: {message}"
     is_whole = share >= _MIN_COUNTED_SHARE and not is_shared
     severity = Severity.NOTE if is_whole else Severity.WARNING
     severity = Severity.INVALID if is_low and not is_meant else severity
     advice = "Set direct: 1 to measure the volume." if prompt or direction == "read" else ""
-    if is_shared and not is_meant:
+    if is_shared and not (is_low or is_meant):
         longer = "" if is_sampled else ", with a longer runtime"
         advice = f"Measure again without other load on the disk{longer}."
     yield Observation(message, evidence, direction, severity=severity, advice=advice)
 
 
 def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
-    """Return dirty pages and write-back after the end in words, and add them to the evidence."""
     tail_s, tail_bytes = write_back_tail(device_rows(view), end_s=runtime)
     grown, peak = _dirty_growth(view)
     evidence |= {

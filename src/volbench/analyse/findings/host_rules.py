@@ -187,7 +187,6 @@ def _bytes_of_clients(
 
 
 def _own_devices(view: RunView) -> pd.DataFrame:
-    """Return samples of the volume's device, and of the whole disk when it is a partition."""
     rows = device_rows(view)
     names = {str(name) for name in rows["device"]}
     backing = device_rows(view, level="backing")
@@ -198,7 +197,6 @@ def _own_devices(view: RunView) -> pd.DataFrame:
 def _foreign_load(
     view: RunView, device: str, rows: pd.DataFrame, direction: str, *, own: float, least: float
 ) -> Iterator[Observation]:
-    """Yield that one direction of a device clearly exceeds the bytes of the tool."""
     seconds = float(rows["interval_s"].sum())
     moved = float((rows[f"{direction}_bw_bytes_per_s"] * rows["interval_s"]).sum())
     foreign = (moved - own) / seconds
@@ -274,8 +272,10 @@ def host_noise(view: RunView, context: Context) -> Iterator[Observation]:
             for each in context.explanations(view)
         )
         if math.isnan(off):
-            result = f"{'none shows' if flags.all() else 'too few others show'} the rate on an idle"
-            result += " host" + is_limited * ", but the rate was flat at a limit"
+            result = f"{'none shows' if flags.all() else 'the others are too few to show'}"
+            result += (
+                " the rate on an idle host" + is_limited * ", but the rate was flat at a limit"
+            )
         elif off < _MIN_OFF or format_count(clean) == format_count(every):
             result = f"they changed the result by less than {0.1 if off < _MIN_OFF else 1} %"
         else:
@@ -298,7 +298,6 @@ def host_noise(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 def _standstills(view: RunView) -> Iterator[Observation]:
-    """Yield each time in which nothing on the host ran, its sampler neither."""
     rows = host_rows(view)
     ends_s, long_s = rows["t_s"].to_numpy(float), rows["interval_s"].to_numpy(float)
     begins_s, least_s = (
@@ -338,7 +337,6 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 def _saturated_cpus(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield the evidence: the tool's own time, the whole host."""
     by_tool, logs = list(_busy_cores(view)), _cost_of_logs(view)
     yield from (replace(seen, message=f"{seen.message}{logs}") for seen in by_tool)
     limited = [] if by_tool else explained(view, context, Cause.CPU)
@@ -396,7 +394,6 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 def _busy_cores(view: RunView) -> Iterator[Observation]:
-    """Yield each section whose jobs kept a core busy each, other than by polling."""
     seen = {workload.section for workload in view.workloads if workload.surely_polls}
     may_poll = {workload.section for workload in view.workloads if workload.polls}
     for result in results_of(view):
@@ -501,7 +498,6 @@ def start_skew(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 def _start_s(view: RunView) -> float | None:
-    """Return when a run passed its start, less the delay that was planned for it."""
     starts = view.summary["step_start_s"].dropna()
     return None if starts.empty else float(starts.iloc[0]) - view.run.start_offset_s
 

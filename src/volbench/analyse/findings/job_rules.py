@@ -102,7 +102,6 @@ def queue_depth(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 def _buffered_queue(workload: WorkloadSpec, rows: list[Result]) -> Observation:
-    """Return that libaio without O_DIRECT submits and waits, with the latencies that show it."""
     evidence: Evidence = {"asked_depth": float(workload.depth), "ioengine": "libaio"}
     shares = [row["slat_mean_s"] * workload.depth / row["lat_mean_s"] for row in rows]
     known = [share for share in shares if not math.isnan(share)]
@@ -119,7 +118,6 @@ def _buffered_queue(workload: WorkloadSpec, rows: list[Result]) -> Observation:
 
 
 def _must_be_full(workload: WorkloadSpec) -> bool:
-    """Return whether nothing asks the section to leave its queue half empty."""
     return not (
         workload.is_paced
         or workload.waits_for_sync
@@ -218,7 +216,6 @@ def _meet(view: RunView, *sections: WorkloadSpec) -> bool:
 def _runs_after(
     first: WorkloadSpec, other: WorkloadSpec, by_name: Mapping[str, WorkloadSpec]
 ) -> bool:
-    """Return whether the later section begins when the earlier one has ended (fio: wait_for)."""
     seen: set[str] = set()
     before: WorkloadSpec | None = other
     while before is not None and before.section not in seen:
@@ -245,14 +242,12 @@ def _weight(*sections: WorkloadSpec) -> Severity:
 
 
 def _shares_files(workload: WorkloadSpec) -> bool:
-    """Return whether the jobs of a section open the same file; in a directory each has its own."""
     if workload.kind in {VolumeKind.DIRECTORY, VolumeKind.UNKNOWN}:
         return "filename" in workload.options
     return True
 
 
 def _jobs_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
-    """Return whether each job begins before the one before it ends (fio: offset_increment)."""
     if not _shares_files(workload):
         return False
     step, size = workload.options.get("offset_increment", "0"), workload.options.get("size", "%")
@@ -264,7 +259,6 @@ def _jobs_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
 
 
 def _ranges_meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
-    """Return whether two sections surely open the same file and their ranges meet."""
     if not (_shares_files(first) and _shares_files(other)):
         return False
     if first.options.get("filename") != other.options.get("filename"):
@@ -276,7 +270,6 @@ def _ranges_meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) 
 
 
 def _byte_range(workload: WorkloadSpec, volume_bytes: float) -> tuple[float, float]:
-    """Return the range of a section with all its jobs; of an unknown size, as shares of 1."""
     unit = 1.0 if math.isnan(volume_bytes) else volume_bytes
     start = workload.size_of("offset", unit, unset="0")
     step = workload.size_of("offset_increment", unit, unset="0")
@@ -404,7 +397,6 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 def _search_end(workload: WorkloadSpec, ran_s: float) -> Observation:
-    """Return the observation of a section whose search for a queue depth was over."""
     return Observation(
         f"The job ran for {format_duration(ran_s)} of the allowed"
         f" {format_duration(workload.runtime_s)}: fio ends a job with latency_target when it has"
@@ -475,14 +467,12 @@ def _size_end(
 
 
 def _repeats_its_size(view: RunView, workload: WorkloadSpec, rows: list[Result]) -> bool:
-    """Return whether a job moved more than its size, so that it has a time_based not reported."""
     moved = math.fsum(row["io_bytes"] for row in rows)
     is_open = "time_based" in workload.unreported_flags
     return is_open and moved * _MIN_BYTES_SHARE > _wanted_bytes(view, workload)
 
 
 def _wanted_bytes(view: RunView, workload: WorkloadSpec) -> float:
-    """Return the requested bytes of all jobs; NaN where options leave that open."""
     if any(workload.is_on(name) for name in _OTHER_ENDS):
         return math.nan
     option = "io_size" if "io_size" in workload.options else "size"

@@ -107,7 +107,6 @@ def _beyond_link(view: RunView, facts: VolumeFacts) -> Iterator[Observation]:
 
 
 def _filesystem(view: RunView, facts: VolumeFacts) -> Iterator[Observation]:
-    """Yield that the filesystem caches direct I/O, or compresses what is written."""
     if _CACHES_DIRECT_IO.fullmatch(facts.filesystem):
         yield Observation(
             f"direct=1 on {facts.filesystem}, which serves direct I/O through a cache of its own.",
@@ -123,7 +122,6 @@ def _filesystem(view: RunView, facts: VolumeFacts) -> Iterator[Observation]:
 
 
 def _above_lower(view: RunView, context: Context, facts: VolumeFacts) -> Iterator[Observation]:
-    """Yield that a volume is faster than the device that it is on, with the same workload."""
     on_device = view.run.volume.kind is not VolumeKind.DEVICE
     below = {*facts.backing, *([facts.device] if on_device else [])}
     for other in context.views:

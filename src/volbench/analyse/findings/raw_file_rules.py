@@ -146,7 +146,6 @@ def _stated_and_derived(result: Result, view: RunView) -> Iterator[tuple[str, fl
 
 
 def _counts_ramp(view: RunView, section: str) -> bool:
-    """Return whether I/Os of the ramp are counted without their bytes, as by fio 2."""
     versions = [str(row.get("fio_version") or "") for row in view.results]
     has_ramp = _depth_of_ramp(view, section) > 0
     return has_ramp and any(version.startswith("fio-2.") for version in versions)
@@ -161,7 +160,6 @@ def _depth_of_ramp(view: RunView, section: str) -> int:
 
 
 def _log_sums(view: RunView) -> Iterator[Observation]:
-    """Yield directions whose log and result differ; a log has windows of one section at most."""
     is_whole = len(view.run.sections) == 1 and not total(view, "bad_log_rows") > 0
     is_whole = is_whole and not is_partial(view.series).any()  # the result has all I/Os
     if not is_whole or "log_window_value" in view.run.effective(view.run.sections[0]):

@@ -122,7 +122,6 @@ def throttled(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield that several runs kept the same round rate, as no disk does by itself."""
     is_large = all(workload.block_bytes >= _MIN_LARGE_BYTES for workload in view.workloads)
     column = _COLUMNS[Cause.BANDWIDTH_LIMIT if is_large else Cause.IOPS_LIMIT]
     if any(workload.is_paced for workload in view.workloads) or max(declared(view.run, column)):
@@ -249,7 +248,6 @@ def _rate_above_limit(view: RunView, column: str, limit: float) -> Iterator[Obse
 
 
 def _idle_backing_disk(view: RunView, direction: str) -> Iterator[Observation]:
-    """Yield that the backing disk moved less than half of what the volume did."""
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
     backing, runtime = device_rows(view, level="backing"), runtime_s(view)
     moved = total(view, "io_bytes", direction=direction)

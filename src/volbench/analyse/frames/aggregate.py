@@ -110,7 +110,6 @@ def in_classes(shares: pd.DataFrame, summary: pd.DataFrame, quantity: str) -> pd
 def _measured_rows(
     histogram: pd.DataFrame, summary: pd.DataFrame
 ) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
-    """Return the measured rows of the summary with ``label``, and the one of each bin or -1."""
     rows = measured(summary)
     rows["label"] = labels(rows)
     return rows, places_of(histogram, rows)
@@ -205,7 +204,6 @@ def _step_rows(
 
 
 def _common_labels(campaign: Campaign, runs: Sequence[Run]) -> Row:
-    """Return the labels that all hosts of a step share, such as their storage class."""
     common = set.intersection(*(set(campaign.labels_of(run).items()) for run in runs))
     return {f"{LABEL_PREFIX}{name}": value for name, value in common}
 

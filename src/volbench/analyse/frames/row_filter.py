@@ -142,7 +142,6 @@ class _Parser:
         return mask
 
     def _find_column(self, name: str) -> pd.Series:
-        """Return a column; an alias such as p99 means what tables show by that name."""
         resolved = find_column(name, list(self._frame.columns))
         column, completion = self._frame[resolved], f"c{resolved}"
         is_alias = name != resolved and resolved.startswith("lat_")

@@ -58,6 +58,8 @@ def factor_text(column: str, value: object) -> str:
         return "no other client" if column == "client" else f"{factor_name(column)} unknown"
     if column == "rwmixread":
         return f"{text} % reads"
+    if column == "numjobs" and value != NOT_SET:
+        return "1 job" if text == "1" else f"{text} jobs"
     if column in _PLAIN or column.startswith(LABEL_PREFIX):
         return text
     if value == NOT_SET:

@@ -271,7 +271,6 @@ def _shared_limit(runs: pd.DataFrame) -> float:
 
 
 def _client(run: str, name: str, series: pd.DataFrame, edges_s: Floats) -> StormClient:
-    """Return one client; sections of its job, such as boot and after, are added up."""
     rates = {way: np.zeros(len(edges_s) - 1) for way in _WAYS}
     for (_, way), section in series.groupby(["group", "direction"], sort=False, dropna=False):
         if way in rates:

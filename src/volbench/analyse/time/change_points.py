@@ -298,7 +298,6 @@ def _strength(blocks: Floats, edges: list[int], index: int) -> float:
 
 
 def _own_scatter(side: Floats) -> float:
-    """Return the scatter of one level; that of a climb is what is left beside its rise."""
     deviation = 1.4826 * median(np.abs(side - median(side)))
     return min(deviation, float(np.std(np.diff(side))) / math.sqrt(2))
 
@@ -329,7 +328,6 @@ def inflation_of(residuals: Floats) -> float:
 
 
 def _is_jump(blocks: Floats, edges: list[int], index: int, rule: _JumpRule) -> bool:
-    """Return whether a change is large enough, lasts, and is no part of a ramp."""
     before, after = _sides(blocks, edges, index)
     step = abs(float(median(after) - median(before)))
     if 1 - np.exp(-step) < rule.least_step or _least_blocks(before, after) < rule.least_blocks:

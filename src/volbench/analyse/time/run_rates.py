@@ -302,7 +302,6 @@ def least_level_s(view: RunView, direction: str | None) -> float:
 
 
 def _lacks_beside(span: Span, t_s: Floats, lacks: Floats, *, interval_s: float) -> Span:
-    """Return for how long the intervals before and after an empty span lack completions."""
     before, after = (np.isclose(t_s, end) for end in (span[0], span[1] + interval_s))
     return float(lacks[before].sum()) * interval_s, float(lacks[after].sum()) * interval_s
 
@@ -310,7 +309,6 @@ def _lacks_beside(span: Span, t_s: Floats, lacks: Floats, *, interval_s: float) 
 def _widen_span(
     span: Span, sides: Span, slowest_s: float, *, interval_s: float, is_longest: bool
 ) -> Span:
-    """Return an empty span with what belongs to it of the intervals beside it."""
     begin, end = span
     missing_s = slowest_s - (end - begin)
     if not is_longest:
@@ -357,7 +355,6 @@ def _hidden_spans(
 
 
 def _lacking_beside(iops: Floats, index: int) -> float:
-    """Return what two intervals lack of the rate beside them, in intervals."""
     sides = (
         iops[max(0, index - _SIDE_INTERVALS) : index],
         iops[index + 2 : index + 2 + _SIDE_INTERVALS],

@@ -363,7 +363,6 @@ def _window_row(job: str, rows: pd.DataFrame, metric: Metric) -> dict[str, objec
 
 
 def _read_percent(rows: pd.DataFrame) -> int | None:
-    """Return the share of reads that was asked for; None where jobs of several mixes are in it."""
     shares = rows["rwmixread"].dropna().unique()
     if len(shares):
         return int(shares[0]) if len(shares) == 1 else None

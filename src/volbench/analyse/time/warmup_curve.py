@@ -190,7 +190,6 @@ def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass
 
 
 def _pass_of_run(series: pd.DataFrame, *, run: str, direction: str) -> Pass:
-    """Return one run's series, its sections added up, while all of its jobs ran."""
     mine = series[(series["run"] == run) & (series["direction"] == direction)]
     mine = mine.dropna(subset=["iops"])
     whole = mine[~is_partial(mine)]

@@ -140,7 +140,7 @@ SUMMARY: tuple[Column, ...] = (
     whole("block_bytes", "bytes", "Block size of this direction; missing when it varies."),
     whole("block_min_bytes", "bytes", "Smallest block that the job's options allow."),
     whole("block_max_bytes", "bytes", "Largest block, likewise."),
-    whole("iodepth", "", "Configured queue depth per job."),
+    whole("iodepth", "", "Queue depth per job; 1 for synchronous engines."),
     whole("numjobs", "", "Jobs in parallel (`numjobs`)."),
     text("ioengine", "I/O engine of fio."),
     whole("size_bytes", "bytes", "Configured size per job; missing for a whole device."),

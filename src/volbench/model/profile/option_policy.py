@@ -472,8 +472,8 @@ def _doubtful_depth(options: Mapping[str, str]) -> Iterator[str]:
     if depth > 1 and engine in _WAITING_ENGINES:
         default = "" if "ioengine" in options else ", fio's default,"
         yield (
-            f"the ioengine {engine}{default} has one I/O in flight, so iodepth: {depth} has an "
-            f"effect on nbd:// targets only; use ioengine: io_uring or libaio, or numjobs: {depth}"
+            f"the ioengine {engine}{default} has one I/O in flight, so iodepth: {depth} has no "
+            f"effect on files and devices; use ioengine: io_uring or libaio, or numjobs: {depth}"
         )
     is_direct = options.get("direct") == "1" or options.get("buffered") == "0"
     if engine == "libaio" and depth > 1 and not is_direct:

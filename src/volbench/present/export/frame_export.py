@@ -140,7 +140,6 @@ def _render(frame: pd.DataFrame, name: str, *, format_name: str, raw: bool) -> b
 
 
 def _with_texts_of_times(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose instants are texts in ISO 8601; workbooks have no time zones."""
     names = [*frame.select_dtypes("datetimetz").columns]
     return frame.assign(
         **{name: frame[name].map(utc_text, na_action="ignore").astype(object) for name in names}
@@ -148,7 +147,6 @@ def _with_texts_of_times(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame whose names and texts no spreadsheet runs as formulas."""
     safe = frame.rename(columns=spreadsheet_text)
     for index, dtype in enumerate(safe.dtypes):
         if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):
@@ -159,7 +157,6 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
-    """Return a workbook with a sheet for each frame, as pandas writes it."""
     try:
         import openpyxl  # noqa: F401, PLC0415 - an extra, which pandas uses
     except ImportError as error:
@@ -248,7 +245,6 @@ def render_text(frame: pd.DataFrame, *, frame_name: str, format_name: str) -> st
 
 
 def _known(name: str, *, frame_name: str) -> Column:
-    """Return a column's description; that of a frame that has it, where its own does not."""
     for frame in (frame_name, *FRAMES):
         if any(column.name == name for column in FRAMES.get(frame, ())):
             return described(name, frame_name=frame)
@@ -256,7 +252,6 @@ def _known(name: str, *, frame_name: str) -> Column:
 
 
 def _heading(column: Column) -> str:
-    """Return a column's name without unit, as a person would write it."""
     if column.name in _WORDS:
         return _WORDS[column.name]
     name = column.name.removeprefix(LABEL_PREFIX)

@@ -68,7 +68,6 @@ def _colours(roles: tuple[str, ...], palette: tuple[str, ...]) -> Mapping[str, s
 
 
 def _half_grey(colour: str) -> str:
-    """Return a colour mixed with middle grey, which tells it from its origin on light and dark."""
     parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
     return "#" + "".join(f"{(channel + 0xA8) // 2:02x}" for channel in parts)
 

@@ -60,7 +60,6 @@ def _responses(read: Read, options: Options) -> Iterator[Plot]:
 
 
 def _plot(name: str, read: Read, options: Options = _DEFAULTS) -> Plot | None:
-    """Return a chart that fits a page, of valid results; None where there is nothing for it."""
     kind = replace(kind_of(name), draws_invalid=False)
     frames = {name: read(name) for name in {*ALWAYS_READ, *kind.frame_names}}
     try:

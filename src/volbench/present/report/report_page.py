@@ -47,7 +47,6 @@ def render_report(content: ReportContent) -> str:
 
 
 def _jobs(part: CampaignPart) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """Return each job file with the runs that used it; imports and watches have none."""
     runs: dict[str, list[tuple[str, str, str]]] = {}
     has_none = part.campaign.is_imported or part.campaign.is_watched
     for run in () if has_none else part.campaign.runs:
@@ -58,7 +57,6 @@ def _jobs(part: CampaignPart) -> list[tuple[str, list[tuple[str, str, str]]]]:
 
 
 def _origin(part: CampaignPart) -> dict[str, str]:
-    """Return where results come from, and the settings of the plan."""
     campaign = part.campaign
     origin = {
         "runs": ending(part),

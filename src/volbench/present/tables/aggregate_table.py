@@ -36,7 +36,6 @@ def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
 
 
 def _label_columns(rows: Sequence[Row]) -> list[Column[Row]]:
-    """Return the labels of hosts that differ between steps; one of them tells steps apart."""
     return [
         replace(identifying_column(name), priority=4 if place else IDENTITY)
         for place, name in enumerate(differing_columns(rows, labels_of(rows)))
@@ -44,7 +43,6 @@ def _label_columns(rows: Sequence[Row]) -> list[Column[Row]]:
 
 
 def _sums_note(rows: Sequence[Row]) -> str:
-    """Return what the rates of the aggregate are, and why some are missing; syncs have none."""
     is_known = any(row.get("overlap_s") is not None or row.get("iops") is None for row in rows)
     time = "over the time in which all clients ran" if is_known else "of the rates of whole runs"
     note = f"sums {time}; latencies of all their I/Os"
@@ -63,7 +61,6 @@ def _clients(row: Row) -> str:
 
 
 def _merged_p99(row: Row) -> str:
-    """Return the p99 of all clients' bins: with a median alone, it is in the last bin."""
     if math.isnan(number(row, "lat_p99_s")) and not math.isnan(number(row, "lat_p50_s")):
         return f"> {max(LAST_BINS_S):.1f} s"
     return shown(row, "lat_p99_s", format_latency)

@@ -130,7 +130,6 @@ def _bottleneck(delivery: Delivery) -> str:
 
 
 def _depth_lines(found: Sequence[Delivery]) -> Iterator[str]:
-    """Yield the queue depths that were tried, and what the deepest gained on any volume."""
     gains: dict[tuple[str, str], float] = {}
     for delivery in found:
         if not delivery.seconds:  # no run measured it, which its reason says

@@ -16,7 +16,8 @@ from volbench.errors import InputError, did_you_mean, quoted
 from volbench.model.frames.column_names import meaning_of
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import NOT_SET
-from volbench.present.cell_results import CellResult, cell_result
+from volbench.present.answer import total_name
+from volbench.present.cell_results import CellResult, cell_result, cell_results, mixed_totals
 from volbench.present.factor_words import (
     constants_words,
     listed,
@@ -32,6 +33,7 @@ from volbench.units import counted_noun, format_count, format_latency
 
 MAX_CELLS = 200  # More cells are grouped: nobody reads them on a screen
 MAX_GROUPS = 40
+_MAX_TOTALS = 4  # Mixed workloads whose sum has a note
 _SHOWN_ALONE = ("rw", "block_bytes", "iodepth")  # Columns where nothing varies
 _HEADINGS = {"block_bytes": "bs", "size_bytes": "size", "direct": "cache", "rwmixread": "reads %"}
 _RECORDED = ("campaign", "host", "volume", *WORKLOAD)  # Columns of each record
@@ -84,6 +86,9 @@ def cells_table(
     star = "* completion latency, where that of the whole I/O was not reported"
     more = [star] if kinds == {"lat", "clat"} else []
     more += [_REPEATS_NOTE] if is_several else []
+    totals = mixed_totals(cell_results(design))
+    sums = [f"{total_name(design, each)}: {each.full_words}" for each in totals[:_MAX_TOTALS]]
+    more += [each for each in sums if each not in title]
     if (name := design.by_column.get(NAME)) and design.rows[0].get("import_folder"):
         others = ",".join(column for column in design.by_column if column != NAME)
         named = listed([str(value) for value in name.known[:3]])

@@ -31,10 +31,12 @@ def expectation_words(verdicts: Sequence[Verdict]) -> str:
     worst = next(each for each in (Answer.FAIL, Answer.UNDECIDED, Answer.PASS) if each in answers)
     deciding = [verdict for verdict in verdicts if verdict.answer is worst]
     name = verdict_names(verdicts)
-    named = [  # with what was measured, or why nothing was
-        f"{name(each)} ({each.reason if found == MISSING else f'measured {found}'})"
+    named = [  # with what was measured, and what makes it doubtful
+        f"{name(each)} ({'; '.join(filter(None, (measured, why)))})"
         for each in deciding[:_MAX_NAMED]
         for found in [measured_words(each)]
+        for measured in [f"measured {found}" if found != MISSING else ""]
+        for why in [each.reason if worst is Answer.UNDECIDED or not measured else each.doubt]
     ]
     more = len(deciding) - len(named)
     sentence = (

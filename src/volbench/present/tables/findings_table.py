@@ -198,7 +198,6 @@ def _effects(rows: Sequence[Row], paths: str) -> str:
 
 
 def _alike(group: Sequence[Row], *, is_brief: bool) -> list[list[Row]]:
-    """Return the findings of a rule by their sentence, in brief without its numbers."""
     order = [severity.value for severity in _WORDS]
     alike: dict[tuple[object, ...], list[Row]] = {}
     for row in group:
@@ -209,7 +208,6 @@ def _alike(group: Sequence[Row], *, is_brief: bool) -> list[list[Row]]:
 
 
 def _entry(rows: Sequence[Row], *, with_campaign: bool, width: int, colour: bool) -> Iterator[str]:
-    """Yield the lines of findings that are alike: the message of the first, and its runs."""
     severity, part, message = text(rows[0], "severity"), when(rows[0]), text(rows[0], "message")
     same = [row for row in rows if (when(row), text(row, "message")) == (part, message)]
     columns = ("campaign", "run") if with_campaign else ("run",)
@@ -227,7 +225,6 @@ def _paragraph(label: str, message: str, *, width: int) -> list[str]:
 
 
 def _shorten(names: Sequence[str]) -> str:
-    """Return the first runs and the number of the others."""
     distinct = list(dict.fromkeys(names))
     if len(distinct) <= _SHOWN_RUNS:
         return ", ".join(distinct)
@@ -236,7 +233,6 @@ def _shorten(names: Sequence[str]) -> str:
 
 
 def _by_run(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    """Return the rows of the findings frame by campaign and run."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((text(row, "campaign"), text(row, "run")), []).append(row)

@@ -39,7 +39,6 @@ def html_table(table: Table[Any]) -> Markup:
 
 
 def _cells(columns: Sequence[Column[Any]], item: object) -> Markup:
-    """Return the cells of a row; a text with a style has it as its class."""
     cells = Markup("")
     for column in columns:
         text = column.cell(item)

@@ -158,7 +158,6 @@ def markdown_text(
 
 
 def _escaped(text: str) -> str:
-    """Return a text without active Markdown or HTML, on one line."""
     return " ".join(re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", printable(text)).split())
 
 
@@ -209,7 +208,6 @@ def _hidden_note(hidden: Sequence[str]) -> list[str]:
 def _row_lines(
     row: Sequence[str], columns: Sequence[Column[Item]], widths: Sequence[int], *, colour: bool
 ) -> list[str]:
-    """Return the lines of one row: several where a cell is broken."""
     folded = [wrap(cell, width) for cell, width in zip(row, widths, strict=True)]
     height = max(map(len, folded))
     if height == 1:
@@ -285,7 +283,6 @@ def _total(widths: Sequence[int], visible: Sequence[int]) -> int:
 
 
 def _shrunk(widths: list[int], room: int) -> list[int]:
-    """Narrow the widest columns until they fit: their cells are broken into lines."""
     while sum(widths) > room and max(widths) > _NARROWEST:
         widest = widths.index(max(widths))
         widths[widest] -= 1
@@ -293,7 +290,6 @@ def _shrunk(widths: list[int], room: int) -> list[int]:
 
 
 def _stretched(widths: list[int], natural: Sequence[int], room: int) -> list[int]:
-    """Distribute the remaining width to columns that are narrower than their text."""
     spare = room - sum(widths)
     while spare > 0:
         wanting = [i for i, width in enumerate(widths) if width < natural[i]]
@@ -331,7 +327,6 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def _broken(word: str, width: int) -> list[str]:
-    """Return a word in pieces that fit, broken behind a punctuation mark where there is one."""
     pieces, current = [], ""
     for char in word:
         if display_width(current + char) > width and current:

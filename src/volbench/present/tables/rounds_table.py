@@ -96,7 +96,6 @@ def _variable_record(variable: Variable) -> dict[str, object]:
 
 
 def _determination_table(determined: Determination, profile: str) -> Table[Any]:
-    """Return a row for each tracking variable: its window, mean, range, slope and verdict."""
     first, last = determined.window or (1, determined.rounds)
     in_window = [f"round {number}" for number in range(first, last + 1)]
     rows = [_determination_cells(variable, first, last) for variable in determined.variables]
@@ -132,7 +131,6 @@ def _value(value: float, written: Callable[[float], str]) -> str:
 def _matrix_table(
     determined: Determination, matrix: pd.DataFrame, *, metric: Metric, profile: str
 ) -> Table[Any]:
-    """Return read/write mixes by block sizes; other jobs have a row of their own."""
     name, written = _FORMATS[metric]
     rows = records(matrix)
     first, last = determined.window or (0, 0)

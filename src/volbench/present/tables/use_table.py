@@ -21,6 +21,7 @@ from volbench.units import (
 
 _NOTE = "Means over the measured time."
 _SHORT = "Too short a run for device samples has no rates: --set device_sample=100ms takes more."
+_UNJUDGED = "No bottleneck is named of a run that is too short, or whose rate was not recorded."
 _NO_DEVICE = "NBD volumes have no device here whose requests could be counted."
 # Less than this in memory is background noise of the host, whose log files are dirty at any time.
 # Noticed by: tests/present/tables/test_use_table.py
@@ -30,8 +31,9 @@ _LIMIT = "in brackets the share of the declared limit"
 
 
 def use_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
-    """Return the columns after the name of the run, without empty ones."""
-    return tuple(column for column in _COLUMNS if any(column.cell(row) != MISSING for row in rows))
+    """Return the columns after the name of the run, without empty ones but the bottleneck."""
+    known = [each for each in _COLUMNS[:-1] if any(each.cell(row) != MISSING for row in rows)]
+    return (*known, _COLUMNS[-1])
 
 
 def run_names(rows: Sequence[Row]) -> list[str]:
@@ -58,11 +60,11 @@ def use_table(rows: Sequence[Row]) -> Table[Row]:
 
     without = [text(row, "volume").startswith("nbd") for row in rows if _BW(row) == MISSING]
     why = [note for is_nbd, note in ((True, _NO_DEVICE), (False, _SHORT)) if is_nbd in without]
+    why += [_UNJUDGED] if any(_bottleneck(row) == MISSING for row in rows) else []
     return Table("use", [job, *use_columns(rows)], named, record=record, notes=(_NOTE, *why))
 
 
 def _rate(column: str, share: str, format_value: Callable[[float], str], row: Row) -> str:
-    """Return reads and writes of the device, with their share of the limit."""
     values = [number(row, f"{direction}_{column}") for direction in ("read", "write")]
     if all(math.isnan(value) for value in values):
         return MISSING
@@ -103,14 +105,12 @@ def _dirty(row: Row) -> str:
 
 
 def _tail(row: Row) -> str:
-    """Return the tail, marked when the device had not written everything by its end."""
     left, lasted = number(row, "dirty_remaining_bytes"), shown(row, "tail_s", format_duration)
     is_cut = left >= _NOISE_BYTES and left >= _NOISE_SHARE * number(row, "tool_bytes")
     return f"{lasted}, {_amount(left)} left" if is_cut else lasted
 
 
 def _errors(row: Row) -> str:
-    """Return failed requests of the device, if it reports them, and fio's error."""
     failed, code = number(row, "io_errors"), number(row, "error")
     if math.isnan(code) or (code == 0 and not math.isnan(failed)):
         return shown(row, "io_errors", "{:.0f}".format)
@@ -128,7 +128,6 @@ def _bottleneck(row: Row) -> str:
 def _usage(
     name: str, header: str, priority: int, meaning: str, show: Callable[[Row], str] | None = None
 ) -> Column[Row]:
-    """Return a column; without a format of its own, a number in the unit of its name."""
     column = quantity(name, header, priority=priority, meaning=meaning)
     return replace(column, show=show or column.show)
 

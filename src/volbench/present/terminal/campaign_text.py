@@ -50,7 +50,6 @@ def _time(estimate: Estimate) -> str:
 
 
 def _spoken(seconds: float) -> str:
-    """Return a duration rounded to seconds, or to minutes from one hour on."""
     return format_duration(round(seconds / 60) * 60 if seconds >= 3600 else round(seconds))
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from volbench.analyse.compare.expected_bounds import Verdict
 
-_GRAVE = frozenset({"cold-blocks", "never-written"})  # Rules that are said before others
+_GRAVE = frozenset(
+    {"cold-blocks", "never-written", "page-cache"}
+)  # Rules that are said before others
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
 
 

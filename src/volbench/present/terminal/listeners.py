@@ -55,7 +55,6 @@ class PlainProgress:
             self._stream.flush()
 
     def _started(self, run: Run) -> Line | None:
-        """Return the line of the first run of a step; None if the line of its end comes soon."""
         is_first, self._began = not run.step or self._began != run.step, run.step
         expected_s = self._tally.total_s(run.id)
         if not is_first or not self._is_due() or (expected_s and expected_s < _PROGRESS_S):
@@ -70,7 +69,6 @@ class PlainProgress:
         return is_few or self._tally.clock() - self._wrote_s >= _EVERY_S
 
     def _ended(self, event: RunEnded, line: Line) -> Line | None:
-        """Return the line of a failed run, or of a step, without a sum; of many steps, a few."""
         if event.state is not RunState.FINISHED:
             return line
         tally, step = self._tally, self._tally.steps.get(event.run.id)

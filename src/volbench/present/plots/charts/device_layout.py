@@ -138,7 +138,6 @@ def lay_out(spans: Sequence[Span]) -> list[Place]:
 
 
 def _fio(series: pd.DataFrame | None) -> pd.DataFrame | None:
-    """Return the tool's rates, added where every section and direction has a value."""
     if series is None:
         return None
     lines = series[["group", "direction"]].drop_duplicates().shape[0]
@@ -147,7 +146,6 @@ def _fio(series: pd.DataFrame | None) -> pd.DataFrame | None:
 
 
 def _backing(rows: pd.DataFrame) -> pd.DataFrame | None:
-    """Return rates of the backing disk if they differ from the volume's by at least 10 %."""
     moved = rows[["read_bw_bytes_per_s", "write_bw_bytes_per_s"]].sum(axis=1) * rows["interval_s"]
     upper, below = (float(moved[rows["level"] == level].sum()) for level in ("volume", "backing"))
     disks = rows[rows["level"] == "backing"]
@@ -227,7 +225,6 @@ class Quantity:
         return Axis(self.name, self.format, limits=(0.0, top), ticks=ticks)
 
     def _top(self, places: Sequence[Place], by_fio: Sequence[float]) -> float:
-        """Return the end of a linear axis: the data, limits that are near, fio's values if near."""
         top = max(self.sampled(places), default=0.0) or max(by_fio, default=0.0)
         top = max([top, *(limit for limit in self.limits(places) if limit <= _FAR * top)])
         fitting = [value for value in by_fio if value <= _TOWERING * top]

@@ -96,7 +96,6 @@ def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _block(places: Sequence[Place], events: pd.DataFrame) -> list[Panel]:
-    """Return the panels of runs abreast: their names on top, times below the last panel."""
     end = places[-1].right
     ticks = [tick for each in places for tick in each.ticks(share=(each.right - each.left) / end)]
     x = Axis(
@@ -128,7 +127,6 @@ def _block(places: Sequence[Place], events: pd.DataFrame) -> list[Panel]:
 
 
 def _stretches(places: Sequence[Place]) -> list[marks.AnyMark]:
-    """Shade the time after the tool's end, and separate runs by a line."""
     shades: list[marks.AnyMark] = [
         marks.Span(place.fio_end, place.right, series="after")
         for place in places
@@ -144,7 +142,6 @@ def _stretches(places: Sequence[Place]) -> list[marks.AnyMark]:
 
 
 def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> list[marks.AnyMark]:
-    """Return areas and lines of the device, the lines of fio and the backing disk, and limits."""
     main = [
         _steps(place, place.span.own, column, key)
         for place in places
@@ -172,7 +169,6 @@ def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> lis
 
 
 def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFrame:
-    """Return means over intervals, the first with its beginning; unknown values are NaN."""
     t_s = rows["t_s"].to_numpy(dtype=float)
     values = rows[column].to_numpy(dtype=float)
     base = np.full(len(values), _ALMOST_ZERO)
@@ -200,7 +196,6 @@ def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFr
 
 
 def _limit_lines(quantity: Quantity, places: Sequence[Place], top: float) -> list[marks.AnyMark]:
-    """Draw each run's own limit along it, and name each limit once."""
     write = FORMATS[quantity.format].write
     limits = [(place, limit) for place in places for limit in quantity.limits([place])]
     first = {limit: place for place, limit in reversed(limits)}
@@ -218,7 +213,6 @@ def _limit_lines(quantity: Quantity, places: Sequence[Place], top: float) -> lis
 
 
 def _towering(quantity: Quantity, places: Sequence[Place], top: float) -> list[marks.AnyMark]:
-    """Write fio's value where it is too far above the device to be drawn."""
     high = [(place, max(quantity.by_fio(place), default=0.0)) for place in places]
     beyond = [(place.left, value) for place, value in high if value > top]
     if not beyond:

@@ -173,7 +173,6 @@ def _intervals(storm: Storm) -> pd.DataFrame:
 
 
 def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMark]:
-    """Draw writes on reads, the device over them, each start, and the peak."""
     parts: list[marks.AnyMark] = [
         marks.Areas(data, x="t_s", low="_zero", high="read_iops", step="post", series="read"),
         marks.Areas(data, x="t_s", low="read_iops", high="_sum", step="post", series="write"),
@@ -218,7 +217,6 @@ def _last_start(storm: Storm) -> list[marks.AnyMark]:
 
 
 def _peak(storm: Storm) -> list[marks.AnyMark]:
-    """Label the busiest interval, on the side that has more room."""
     is_late = storm.peak_s > 0.6 * float(storm.edges_s[-1])
     at = marks.text_at(storm.peak_s, storm.peak_iops, f"peak {format_count(storm.peak_iops)}")
     return [
@@ -237,7 +235,6 @@ def _peak(storm: Storm) -> list[marks.AnyMark]:
 
 
 def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[marks.AnyMark]:
-    """Draw a strip for each client, the first to start on top; it is grey where it did not run."""
     count = len(storm.clients)
     cells = pd.concat(
         [_strip(storm, client, row) for row, client in enumerate(storm.clients)], ignore_index=True
@@ -291,7 +288,6 @@ def _clients_axis(storm: Storm, *, label: str) -> Axis:
 
 
 def _strip(storm: Storm, client: StormClient, row: int) -> pd.DataFrame:
-    """Return a client's rates; NaN where it did not run."""
     is_idle = (storm.edges_s[1:] <= client.start_s) | (storm.edges_s[:-1] >= client.end_s)
     return pd.DataFrame(
         {
@@ -368,7 +364,6 @@ def _is_at_once(storm: Storm) -> bool:
 
 
 def _pace_text(storm: Storm) -> str:
-    """Return the interval between the starts of clients, from their first I/Os."""
     starts = [client.start_s for client in storm.clients]
     if _is_at_once(storm):
         return "started at once"

@@ -156,7 +156,6 @@ def _pass_names(shift_s: float, curve: Curve, height: float) -> list[marks.AnyMa
 
 
 def _levels(curve: Curve) -> list[marks.AnyMark]:
-    """Mark cold level and plateau, and the times to 90 % and to steady; near times share a name."""
     levels = {curve.cold_iops: "cold", curve.warm_iops: "warm"}
     parts: list[marks.AnyMark] = [
         marks.ReferenceLine(level, "y", name, series="muted", dash="dotted", width=1.0)
@@ -263,7 +262,6 @@ def _pass_numbers(fill: Fill) -> str:
 
 
 def _pace_text(bytes_per_s: float, direction: str) -> str:
-    """Return how long 1 TiB takes, empty when the rate is unknown."""
     if not bytes_per_s > 0:
         return ""
     duration = format_duration((1 << 40) / bytes_per_s)

@@ -56,7 +56,6 @@ def _mark(mark: AnyMark, tables: dict[int, tuple[int, pd.DataFrame]]) -> Json:
 
 
 def _thinned(mark: AnyMark) -> AnyMark:
-    """Return a mark without the points of long lines that would not be visible."""
     if not isinstance(mark, Lines):
         return mark
     keys = [name for name in (mark.by, mark.group) if name]
@@ -73,7 +72,6 @@ def _thinned(mark: AnyMark) -> AnyMark:
 
 
 def _fields(value: object, *, without: set[str]) -> Iterator[tuple[str, object]]:
-    """Yield the attributes of a dataclass that differ from their default."""
     for field in dataclasses.fields(value):  # type: ignore[arg-type]  # parts of a description are dataclasses
         item = getattr(value, field.name)
         if field.name not in without and item != field.default:

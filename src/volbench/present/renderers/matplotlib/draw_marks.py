@@ -65,7 +65,6 @@ def _draw_bars(axes: Axes, mark: Bars, looks: Looks) -> None:
 def _rectangles(
     x: tuple[np.ndarray, np.ndarray], y: tuple[np.ndarray, np.ndarray], look: Mapping[str, Any]
 ) -> PolyCollection:
-    """Return bars between two edges as one artist: a histogram has a hundred of them a panel."""
     corners = [(x[0], y[0]), (x[0], y[1]), (x[1], y[1]), (x[1], y[0])]
     return PolyCollection([*np.moveaxis(np.array(corners), 2, 0)], **look)
 
@@ -96,7 +95,6 @@ def _draw_lines(axes: Axes, mark: Lines, looks: Looks) -> None:
 
 
 def _joined(lines: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return lines as a single one with gaps, which is drawn in a fraction of the time."""
     gap = np.array([np.nan])
     parts = [(np.append(x, gap), np.append(y, gap)) for x, y in lines]
     x, y = (np.concatenate(values)[:-1] for values in zip(*parts, strict=True))
@@ -187,7 +185,6 @@ def _norm(mark: Cells, values: np.ndarray) -> Normalize:
 
 
 def _edged_grid(mark: Cells, values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the edges of all cells and the values between them; cells without one are NaN."""
     x, y = floats(mark.data, mark.x), floats(mark.data, mark.y)
     edges_x = np.unique(np.concatenate([x, floats(mark.data, mark.x_end)]))
     edges_y = np.unique(np.concatenate([y, floats(mark.data, mark.y_end)]))
@@ -277,7 +274,6 @@ def _draw_span(axes: Axes, mark: Span, looks: Looks) -> None:
 
 
 def _draw_table(axes: Axes, mark: Table, looks: Looks) -> None:
-    """Write a table whose columns are as far apart as the categories of an axis."""
     axes.set_axis_off()
     axes.set(xlim=(-0.5, len(mark.heads) - 0.5), ylim=(len(mark.rows) + 0.5, -0.5))
     look: dict[str, Any] = {"fontsize": points(mark.size), "va": "center"}
