@@ -28,7 +28,13 @@ _ENGINES = ("psync", "psync", "libaio", "io_uring", "mmap", "falloc", "sync", "p
 _RANGES = {"offset", "filesize", "offset_increment", "fallocate", "io_size", "bs", "numjobs"}
 _PATTERNS = ("read", "write", "randread", "randwrite", "randrw", "trim", "randtrim", "trimwrite")
 _NAMES = {"ioengine", "rw", "runtime", "size", "filename", "read_iolog", "wait_for"}
-_SLOW = {"thinktime", "startdelay", "ramp_time", "io_submit_mode", "verify_async"}  # Up to for ever.
+_SLOW = {
+    "thinktime",
+    "startdelay",
+    "ramp_time",
+    "io_submit_mode",
+    "verify_async",
+}  # Up to for ever.
 
 
 def kept_file(chance: random.Random, folder: Path) -> int:
