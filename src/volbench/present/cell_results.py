@@ -9,7 +9,7 @@ from operator import itemgetter
 from statistics import median
 
 from volbench.analyse.compare.repeat_statistics import Group
-from volbench.analyse.frames.design import MIN_REPEAT_RATIO, Cell, Design, Row, asked_rate
+from volbench.analyse.frames.design import MIN_REPEAT_RATIO, UNKNOWN, Cell, Design, Row, asked_rate
 from volbench.analyse.frames.run_options import with_sums
 from volbench.present.formatting import latency, number, text
 from volbench.units import format_count, format_latency, format_rate
@@ -48,7 +48,8 @@ class CellResult:
         column = "bw_bytes_per_s" if math.isnan(self.iops) else "iops"
         rows = [row for row in self.rows if not math.isnan(number(row, column))]
         blocks = [(row.get("campaign"), row["block"]) if row.get("block") else None for row in rows]
-        volumes = [(row.get("host"), row.get("volume")) for row in rows]
+        unknown = [row.get("campaign") if row.get("host") == UNKNOWN else "" for row in rows]
+        volumes = [(r.get("host"), r.get("volume"), n) for r, n in zip(rows, unknown, strict=True)]
         starts = [text(row, "started_utc") for row in rows]
         return Group(self.rates, volumes, blocks=blocks, starts=starts)
 

@@ -24,7 +24,7 @@ from volbench.present.formatting import (
     printable,
     short_target,
 )
-from volbench.units import parse_duration
+from volbench.units import natural_order, parse_duration
 
 # Constants that say nothing beside others, or nothing at all
 _SILENT = frozenset({"direction", "campaign", "rw", "block_bytes", "time_based"})
@@ -149,9 +149,10 @@ def constants_words(design: Design) -> str:
         for column in dict.fromkeys(ordered)
         for words in [value_words(column, values[column])]
     ]
-    fios = sorted({str(row["fio_version"]) for row in design.rows if row.get("fio_version")})
+    versions = {str(row["fio_version"]) for row in design.rows if row.get("fio_version")}
+    fios = sorted((each.removeprefix("fio-") for each in versions), key=natural_order)
     if fios[1:] and "fio_version" not in design.by_column:  # of hosts, which differ in it
-        parts.append(" and ".join(shown_value("fio_version", fio) for fio in fios))
+        parts.append(f"fio {fios[0]} {'to' if fios[2:] else 'and'} {fios[-1]}")
     return ", ".join(dict.fromkeys(part for part in parts if part != MISSING))
 
 

@@ -40,6 +40,9 @@ def test_properties_of_a_volume_may_differ_between_volumes(column: str) -> None:
     with pytest.raises(IncomparableError, match="kernel") as refused:
         compared(rows, between=column)
     assert refused.value.comparability.refused == ["kernel"]
+    pooled = pd.concat([first.assign(**{column: "slow"}), rows])
+    with pytest.raises(IncomparableError, match="scheduler: mq-deadline and none in slow among"):
+        compared(pooled, between=column, allowed=["kernel"])
 
 
 def test_the_order_of_values_makes_no_difference() -> None:

@@ -63,7 +63,7 @@ def test_decisive_differences_are_refused_with_both_values() -> None:
     other = rows_of(1200, block_bytes=8192, kernel="6.8")
     with pytest.raises(ComparisonError) as caught:
         compared(rows_of(1000), other)
-    assert "block_bytes: 4k in A, 8k in B (randread, queue depth 1)" in caught.value.message
+    assert "block size: 4k in A, 8k in B (randread, queue depth 1)" in caught.value.message
     assert "kernel: 6.1 in A, 6.8 in B (randread, queue depth 1)" in caught.value.message
     assert "--allow-different block_bytes,kernel" in caught.value.hint
     assert caught.value.exit_code == 8
@@ -77,7 +77,7 @@ def test_decisive_differences_are_refused_with_both_values() -> None:
 def test_allowed_differences_are_reported() -> None:
     """With --allow-different the comparison is made and says what differs."""
     aliased = compared(rows_of(1000), rows_of(1200, block_bytes=8192), allowed=("bs",))
-    assert "allowed to differ: block_bytes: 4k in A, 8k in B" in aliased.remarks
+    assert "allowed to differ: block size: 4k in A, 8k in B" in aliased.remarks
     with pytest.raises(InputError, match="there is no fact 'kernl'"):
         compared(rows_of(1000), rows_of(1200), allowed=("kernl",))
 
@@ -123,7 +123,7 @@ def test_jobs_missing_on_one_side_are_reported() -> None:
     with pytest.raises(ComparisonError, match=r"A has no workload in common with the oth") as none:
         compared(*several)
     assert "--base" not in none.value.hint  # it names a value of --between
-    with pytest.raises(ComparisonError, match=r"rw: randread in 4k, randwrite in 64k"):
+    with pytest.raises(ComparisonError, match=r"pattern: randread in 4k, randwrite in 64k"):
         compared(pd.concat([rows_of(1000), other.assign(block_bytes=65536)]), between="bs")
     with pytest.raises(ComparisonError, match=r"nothing to compare: bs is 4k in all runs"):
         compared(rows_of(1000), between="bs")

@@ -18,6 +18,13 @@ def test_facts_of_a_campaign_are_one_row_per_run(tmp_path: Path) -> None:
     summary, rows = dataset.summary(), dataset.facts()
     pd.testing.assert_frame_equal(rows[summary.columns], summary)
     assert rows[VOLUME_KEY].nunique() == 3
+    job = '"jobname": "a", "job options": {"filename": "/dev/sda"}, "read": {"io_bytes": 9'
+    for name in "ab":  # sda of an unknown host, in two campaigns
+        (tmp_path / name).mkdir()
+        fio = f'{{"jobs": [{{{job}, "total_ios": 1, "runtime": 9}}}}]}}'
+        (tmp_path / name / "a.json").write_text(fio)
+    facts = volbench.open_campaigns(tmp_path / "a", tmp_path / "b").facts()
+    assert (facts["volume"].nunique(), facts[VOLUME_KEY].nunique()) == (1, 2)
     assert set(rows["volbench_version"]) == {"0"}
     assert rows[STEP].nunique() == summary["run"].nunique()
     assert rows["kernel"].isna().all()

@@ -223,7 +223,7 @@ def test_workloads_are_matched_across_job_names() -> None:
     engines = summary.assign(ioengine=["sync"] * 3 + ["psync"] * 3)  # no comparable ones
     found = market(priced, currency="USD", summary=engines)
     assert [offer.rank for offer in found.offers] == [None, None]
-    assert "ranked: results differ in ioengine: sync in a, psync in b." in found.notes[-1]
+    assert "ranked: results differ in engine: sync in a, psync in b." in found.notes[-1]
     other = summary.assign(iodepth=[8] * 3 + [16] * 3)
     assert [offer.rank for offer in market(priced, currency="USD", summary=other).offers] == [1, 1]
 

@@ -1,5 +1,7 @@
 """Matrix of what is compared, and the ranking of many values."""
 
+from itertools import product
+
 from volbench.analyse.frames.design import Row, design_of
 from volbench.present.tables.matrix_table import compared_page_table, shared_runs
 from volbench.present.tables.results_table import result_tables
@@ -25,6 +27,16 @@ def test_a_matrix_has_workloads_by_what_is_compared() -> None:
     assert [column.heading for column in table.columns] == ["IOPS by workload", "a", "b"]
     cells = [[column.cell(item) for column in table.columns[1:]] for item in table.rows]
     assert cells == [["1k", "502 \N{MINUS SIGN}50 %"], ["2.1k ~", "2.11k"]]
+
+
+def test_changes_of_a_column_are_judged_together() -> None:
+    """One change of 3 % is certain alone, and may be chance among five workloads."""
+    for depths, shown in ((1, "987 \N{MINUS SIGN}3 %"), (5, "987 ~")):
+        places = product("ab", range(1, depths + 1), (1, 2, 3))
+        rows = [row(v, d, 1000 + 10 * n - 33 * ((v, d) == ("b", 1)), n) for v, d, n in places]
+        table = compared_page_table(design_of(rows))
+        assert table is not None
+        assert table.columns[2].cell(table.rows[0]) == shown
 
 
 def test_many_values_are_ranked_where_most_were_measured() -> None:

@@ -13,7 +13,7 @@ from enum import StrEnum
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import plain_values
-from volbench.analyse.frames.workload_words import first_names, value_text
+from volbench.analyse.frames.workload_words import factor_name, first_names, value_text
 from volbench.errors import ComparisonError, quoted
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import Fact, Weight, fact_of, reported_between
@@ -25,9 +25,8 @@ _RESERVED = "comparable with reservations"
 _MAX_FACTS = 2  # Named in a sentence
 _MAX_NAMED = 5  # Listed of one fact; an import may have hundreds
 
-
 # A difference: the name of its fact, what it does, the sides (one if its own runs differ, two if
-# they differ from each other), and the value of each, or all values of a single side
+# they differ from each other), and the values of each
 _Key = tuple[str, Weight, tuple[str, ...], tuple[str, ...]]
 
 
@@ -53,11 +52,10 @@ class DifferingFact:
     @property
     def words(self) -> str:
         """The difference with its values, without the workloads."""
+        pairs = ", ".join(f"{value} in {side}" for side, value in self.by_side.items())
         if len(self.by_side) == 1:
-            [(side, values)] = self.by_side.items()
-            return f"{self.fact}: {side} has {values} among repeats that would be pooled"
-        pairs = (f"{value} in {side}" for side, value in self.by_side.items())
-        return f"{self.fact}: {', '.join(pairs)}"
+            pairs += " among repeats that would be pooled"
+        return f"{factor_name(self.fact)}: {pairs}"
 
     @property
     def record(self) -> dict[str, object]:
@@ -211,18 +209,12 @@ def _differing_facts(
         DifferingFact(
             name,
             Effect.ALLOWED if weight is Weight.REFUSE and name in granted else _EFFECTS[weight],
-            dict(zip(sides, values if len(sides) > 1 else [_values_text(values)], strict=True)),
+            dict(zip(sides, values, strict=True)),
             tuple(where),
         )
         for (name, weight, sides, values), where in cells.items()
     ]
     return tuple(sorted(facts, key=lambda fact: list(Effect).index(fact.effect)))
-
-
-def _values_text(values: Sequence[str]) -> str:
-    if len(values) <= _MAX_NAMED:
-        return " and ".join(values)
-    return f"{', '.join(values[:_MAX_NAMED])} and {len(values) - _MAX_NAMED} more"
 
 
 def values_of(rows: pd.DataFrame, name: str) -> list[object]:
@@ -255,12 +247,12 @@ def _differences_in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[
     }
     for side, texts in values.items():
         if len(texts) > 1:
-            yield (name, fact.within, (side,), texts), where
+            yield (name, fact.within, (side,), (first_names(texts, _MAX_NAMED),)), where
     base = base if base in values else next(iter(values))
     others = values[base]
     for side, texts in values.items():
         if side != base and texts and others and set(texts) != set(others):
-            pair = (_values_text(others), _values_text(texts))
+            pair = (first_names(others, _MAX_NAMED), first_names(texts, _MAX_NAMED))
             yield (name, fact.between, (base, side), pair), where
 
 

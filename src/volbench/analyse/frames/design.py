@@ -56,7 +56,7 @@ _NO_OPTIONS = frozenset(
     }
 )
 _ADDED = ("aggregate_", "by_", "steady_", "_")  # Beginnings of further columns that analyses add
-_UNKNOWN = "unknown"  # Name of a host or volume that a result does not tell
+UNKNOWN = "unknown"  # Name of a host or volume that a result does not tell
 _SEPARATOR = re.compile(r"[-_/.,=:+@ ()\[\]]+")
 # A date, or a number that is drawn at random
 _DATE = re.compile(
@@ -324,7 +324,7 @@ def _candidates(rows: Sequence[Row], first: Sequence[str]) -> list[str]:
 def _known_value(row: Row, column: str) -> object:
     value = row.get(column)
     if isinstance(value, str):
-        if not value or (value == _UNKNOWN and column in {"host", "volume"}):
+        if not value or (value == UNKNOWN and column in {"host", "volume"}):
             return None
         return int(value) if value.isdecimal() else value
     return None if isinstance(value, float) and math.isnan(value) else value

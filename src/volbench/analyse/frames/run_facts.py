@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from volbench.analyse.frames.design import GIVEN
+from volbench.analyse.frames.design import GIVEN, UNKNOWN
 from volbench.analyse.frames.run_options import (
     BESIDE,
     TURN,
@@ -26,7 +26,6 @@ from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
 from volbench.model.frames.metadata import FACTS, NOT_SET, Source, option_value
-from volbench.model.results.provenance import HostFacts, VolumeFacts
 
 VOLUME_KEY = "volume_key"  # Column that identifies a volume, over hosts and campaigns
 STEP = "step"  # Column that identifies what ran at one time
@@ -135,7 +134,7 @@ def _fact_row(
         return dict.fromkeys(names)
     run = view.run
     return {
-        VOLUME_KEY: _volume_key(run, view.host, view.volume),
+        VOLUME_KEY: _volume_key(view),
         **_reported_facts(run, group),
         "clients": clients.get(run.step, 1),
         "until": str(run.until.window_s) if run.until else NOT_SET,
@@ -154,9 +153,11 @@ def _reported_facts(run: Run, group: str) -> dict[str, object]:
     }
 
 
-def _volume_key(run: Run, host: HostFacts | None, volume: VolumeFacts | None) -> str:
-    """Return the identity of a volume: two machines may use the same name for theirs."""
-    machine = host.machine if host and host.machine else ""
+def _volume_key(view: RunView) -> str:
+    """Return the identity of a volume; machines, unknown ones by campaign, may share its name."""
+    run, host, volume = view.run, view.host, view.volume
+    campaign = f"{view.campaign.name} {view.campaign.created_utc}" * (run.host == UNKNOWN)
+    machine = host.machine if host and host.machine else campaign
     volume_id = (volume.serial if volume else "") or (host.persistent_volume if host else "")
     labels = "|".join(run.imported.labels.values()) if run.imported else ""
     return f"{run.host}|{machine}|{run.volume.target}|{volume_id}" + (labels and f"|{labels}")

@@ -18,7 +18,8 @@ FACTOR_NAMES = {
     "size_bytes": "size",
     "ioengine": "engine",
     "arm": "variant",
-    "fio_version": "fio",
+    "fio_version": "fio version",
+    "volume_bytes": "volume size",
 }
 # Factors whose values name themselves
 _PLAIN = frozenset(
@@ -30,8 +31,9 @@ _USUAL = {"numjobs": 1, "direct": True}
 
 
 def factor_name(column: str) -> str:
-    """Return the name of a factor, such as ``queue depth``."""
-    return FACTOR_NAMES.get(column, column.removeprefix(LABEL_PREFIX))
+    """Return the name of a factor or fact, such as ``queue depth`` or ``cpu model``."""
+    words = column.removesuffix("_bytes").replace("_", " ") if column in FACTS else column
+    return FACTOR_NAMES.get(column, words.removeprefix(LABEL_PREFIX))
 
 
 def value_text(column: str, value: object) -> str:

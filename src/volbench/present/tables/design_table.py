@@ -35,7 +35,7 @@ MAX_CELLS = 200  # More cells are grouped: nobody reads them on a screen
 MAX_GROUPS = 40
 _MAX_TOTALS = 4  # Mixed workloads whose sum has a note
 _SHOWN_ALONE = ("rw", "block_bytes", "iodepth")  # Columns where nothing varies
-_HEADINGS = {"block_bytes": "bs", "size_bytes": "size", "direct": "cache", "rwmixread": "reads %"}
+_HEADINGS = {"block_bytes": "bs", "direct": "cache", "rwmixread": "reads %", "arm": "variant"}
 _RECORDED = ("campaign", "host", "volume", *WORKLOAD)  # Columns of each record
 _LATENCIES = {"mean": 4, "p99": 1, "max": 5}  # Statistic to priority
 _PLACES = frozenset({"campaign", "arm", "host", "volume", "client", "fio_version"})
@@ -282,7 +282,7 @@ def _identity_column(column: str, design: Design) -> Column[Row]:
 
 
 def _heading(column: str) -> str:
-    return _HEADINGS.get(column, column.removeprefix(LABEL_PREFIX))
+    return _HEADINGS.get(column, column.removeprefix(LABEL_PREFIX).removesuffix("_bytes"))
 
 
 def _is_number(column: str) -> bool:

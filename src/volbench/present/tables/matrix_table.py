@@ -83,11 +83,9 @@ def _column(value: object, name: str, first: object, rows: Sequence[_Row]) -> Co
         result, gain = row.results.get(value), gains.get(row.workload)
         if result is None or not result.rates:
             return MISSING
-        if result.asked:
-            return f"{result.rate_words}, asked"
         text = result.rate_words.removesuffix(" IOPS")
         if gain is None:
-            return text
+            return f"{result.rate_words}, asked" if result.asked else text
         change = f"{100 * (gain.ratio - 1):+.0f} %".replace("-", "\u2212")
         change = change if gain.ratio < 2 else f"{gain.ratio:.3g}x"
         change = change if gain.is_repeated else f"({change})"
