@@ -157,7 +157,12 @@ class LocalBase:
     def close(self, *_arguments: object, **_options: object) -> None:
         """Do nothing: processes go on, files are in their place, and no link can break."""
 
-    owe = fetch_work_folder = remove_work_folder = wait_when_unreachable = close
+    owe = fetch_work_folder = remove_work_folder = close
+
+    def wait_when_unreachable(
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
+    ) -> None:
+        """Do nothing: no link can break."""
 
     def stream(
         self,

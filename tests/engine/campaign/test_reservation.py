@@ -25,15 +25,12 @@ HUNG_S = 3600.0
 class Hung(LocalExecutor):
     """A host that has not answered for long, and repeats a request until it is given up."""
 
+    silent_s = HUNG_S
+
     def __init__(self, host: str) -> None:
         super().__init__(host)
         self.unless: Callable[[], bool] = lambda: False
         self.is_reported: Callable[[], bool] = lambda: True
-
-    @property
-    def silent_s(self) -> float:
-        """How long it has been silent."""
-        return HUNG_S
 
     def wait_when_unreachable(
         self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]

@@ -1,7 +1,8 @@
 """The USE table for people: each cell has number and unit, or says that it was not reported."""
 
 from tests.present.tables.table_rows import ROW
-from volbench.present.tables.use_table import run_names, use_columns
+from volbench.present.tables.render_table import render_table
+from volbench.present.tables.use_table import run_names, use_columns, use_table
 
 
 def cells(row: dict[str, object]) -> dict[str, str]:
