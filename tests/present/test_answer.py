@@ -1,7 +1,5 @@
 """Answer of an experiment: true of one result, of a sweep, of few and of many volumes."""
 
-from typing import Any
-
 from collections.abc import Callable, Iterator
 from itertools import product
 
@@ -139,9 +137,9 @@ def test_one_result_is_told_in_full() -> None:
 def test_only_what_compare_would_compare_is_ranked() -> None:
     """Another size or kernel is refused, another version of fio is a reservation."""
 
-    def told(column: str, *values: Any) -> str:
-        pairs = enumerate(values, 1)
-        return " ".join(answered(*(row(iops=n, volume=f"v{n}", **{column: v}) for n, v in pairs)))
+    def told(column: str, *values: object) -> str:
+        rows = (row(iops=n, volume=f"v{n}") | {column: v} for n, v in enumerate(values, 1))
+        return " ".join(answered(*rows))
 
     refused = told("size_bytes", 2**30, 2**31)
     words = "results differ in size: 1g in v1, 2g in v2. To compare all: volbench compare"
