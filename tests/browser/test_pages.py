@@ -12,13 +12,13 @@ from click.testing import CliRunner
 from playwright.sync_api import Browser
 
 from tests.browser.watched import Watched, axe
-from tests.present.frames_by_kind import FOR_KIND, ladder
+from tests.present.frames_by_kind import FOR_KIND, in_rounds, ladder
 from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.present.plots import chart
 from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, data_marks
-from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.kinds import KINDS, Options
 from volbench.present.plots.marks import (
     Areas,
     Bars,
@@ -61,7 +61,11 @@ def hostile() -> Plot:
 
 def plots_of_kinds() -> dict[str, Plot]:
     """Return a plot of each kind that a page can draw, of made-up frames."""
-    plots = [chart.build_plot(name, FOR_KIND[name]()) for name in KINDS]
+    given = {name: make() for name, make in FOR_KIND.items()}
+    options = {"rounds": in_rounds(given["rounds"])}
+    plots = [
+        chart.build_plot(name, given[name], options=options.get(name, Options())) for name in KINDS
+    ]
     return {plot.name: plot for plot in [chart.build_plot("iops", ladder()), *plots]}
 
 

@@ -96,7 +96,7 @@ def test_files_are_named_after_columns_and_condition(results: Path, tmp_path: Pa
 
 def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     """`all` draws what applies into a new folder, and no file gets several charts."""
-    charts = tmp_path / "charts"
+    charts = tmp_path / "all-fio-3.16"
     done = invoke("plot", "all", results / "one", "--output", charts, "--csv", charts)
     assert done.exit_code == 0, done.exception
     drawn = {path.stem for path in charts.glob("*.svg")}
@@ -107,15 +107,6 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     refused = invoke("plot", "all", results, "--output", tmp_path / "one.svg")
     assert isinstance(refused.exception, InputError)
     assert "not a folder" in str(refused.exception)
-
-
-def test_latencies_over_time_have_files_of_their_own(results: Path, tmp_path: Path) -> None:
-    """Each kind of latency over time is another chart."""
-    for choice in ((), ("--latency", "clat"), ("--latency", "clat")):
-        done = invoke("plot", "series", results / "one", "--output", tmp_path, *choice)
-        assert done.exit_code == 0, done.exception
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["series-clat.svg", "series.svg"]
 
 
 def test_size_and_font_can_be_set(results: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from tests.present.frames_for_plots import (
     warming,
 )
 from tests.present.storm_frames import storm
+from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.present.plots.kinds import Options
 from volbench.store.parquet_tables import frame_of, table_of
 
 Frames = dict[str, pd.DataFrame]
@@ -90,6 +92,14 @@ def rounds(*, values: Sequence[float] = ROUNDS) -> Frames:
                         row |= {"rw": "randrw", "direction": direction, "block_bytes": block}
                         rows.append(row | {"rwmixread": share, "total_ios": int(value * part)})
     return frames(rows)
+
+
+def in_rounds(given: Frames) -> Options:
+    """Return the options of a profile that has rounds, which every job decides."""
+    jobs = given["summary"]["job"].unique()
+    tracked = tuple(Track(job=str(job), metric=Metric.IOPS) for job in jobs)
+    profiles = map(str, given["summary"]["profile"].unique())
+    return Options(rounds=dict.fromkeys(profiles, Rounds(track=tracked)))
 
 
 def searched() -> Frames:

@@ -100,20 +100,19 @@ def compare_folders(
     sides = [_side(each) for each in folders]
     opened = dict(zip(_side_names(sides), given, strict=True))
     facts = {name: select(dataset.facts(), where) for name, dataset in opened.items()}
+    names = (*_SIDES, *{"host", "import_folder"}.difference(_SIDES))
+    every = ((name, rows[name]) for name in names for rows in facts.values() if name in rows)
+    varying = [name for name, values in every if len(values.dropna().unique()) > 1]
     if len(folders) == 1 and not question.between:
-        (rows,) = facts.values()
-        differing = (
-            name for name in _SIDES if name in rows and len(rows[name].dropna().unique()) > 1
-        )
-        question = replace(question, between=next(differing, ""))
+        question = replace(question, between=next((n for n in varying if n in _SIDES), ""))
     if question.between in {ARM, "host"}:
         plans = (data.campaign for dataset in opened.values() for data in dataset.names.values())
         question = replace(question, order=tuple(chain(*map(given_order, plans))))
     if not folders or (len(folders) < 2 and not question.between):
-        column = "host" if any(len({*rows["host"]}) > 1 for rows in facts.values()) else "COLUMN"
         raise InputError(
             "there is nothing to compare with: all results are of one volume",
-            hint=f"name a second folder, or the column to compare: --between {column}",
+            hint=f"name a second folder, or the column to compare: --between"
+            f" {next(iter(varying), 'COLUMN')}",
         )
     if question.base and not question.between:
         raise InputError(

@@ -106,9 +106,11 @@ def _list_warnings(
     *,
     is_strict: bool,
 ) -> None:
+    from volbench.analyse.frames.design import design_of
     from volbench.api.many_campaigns import open_campaigns, states_expectations
     from volbench.engine.conditioning.volume_warmup import Outcomes, passes_of
     from volbench.model.campaign.planned_run import RunState
+    from volbench.present.answer import days_apart
     from volbench.present.tables.findings_table import findings_table, findings_text
     from volbench.store.layout import Layout
 
@@ -129,6 +131,8 @@ def _list_warnings(
         for volume, words in dict.fromkeys((each.volume, each.condition) for each in passes):
             if words:
                 table_output.note(f"conditioned: {volume}: {words}")
+    for sentence in days_apart(design_of(dataset.results())):
+        table_output.note(sentence)
     finished = sum(
         note.state is RunState.FINISHED for campaign in opened for note in campaign.runs.values()
     )

@@ -257,8 +257,7 @@ def _as_options(arguments: list[str]) -> list[str]:
 def _help_page(names: Sequence[str]) -> str:
     """Return the page of the documentation that ``volbench help`` names; empty for a verb's help.
 
-    A page named like a verb has its ending: ``volbench help profile.md``. The pages of an index
-    follow it.
+    A page named like a verb has its ending, as in ``volbench help profile.md``.
     """
     from volbench.plan.bundled_files import bundled_folder
 

@@ -76,10 +76,11 @@ class ChartOutput:
 
     def make_folders(self) -> None:
         """Make the folders of all charts and their numbers, where they do not exist."""
-        for target in (self.numbers, None if self.format == "html" else self.output):
+        is_page = "html" in {self.image, Path(self.output or "").suffix[1:].lower()}
+        for target in (self.numbers, None if is_page else self.output):
             if not target or Path(target).is_dir():
                 continue
-            if target == "-" or Path(target).suffix:
+            if target == "-" or Path(target).suffix[1:].lower() in {*CHART_FORMATS, "csv"}:
                 raise InputError(
                     f"{target} cannot hold all charts: it is not a folder",
                     hint="name a folder with --output; it is created if it does not exist",

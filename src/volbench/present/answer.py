@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import takewhile
 from statistics import median
 from typing import Protocol
@@ -158,6 +159,7 @@ def answer(design: Design, *, invalid: str = "") -> list[str]:
     plain = design_of(rows) if len(rows) < len(design.rows) else design
     lines = [f"{subject(design, invalid=invalid)}."] if design.rows else []
     lines += [*rate_sentences(design), *(_findings(plain) if plain.rows else ()), *_noise(plain)]
+    lines += days_apart(plain)
     lead = "Left out" if lines else "Nothing valid"
     return [*lines, *([f"{lead}: {invalid}."] if invalid else [])]
 
@@ -170,6 +172,17 @@ def _noise(design: Design) -> Iterator[str]:
             f"Repeats differ by up to {max(uneven):.2g} times in {sum(map(bool, uneven)):,} of"
             f" {len(uneven):,} results: look at them over time before you use a median."
         )
+
+
+def days_apart(design: Design) -> Iterator[str]:
+    """Yield on how many days repeats were measured that are a day apart: they may be a course."""
+    starts = [sorted(text(design.rows[n], "started_utc") for n in c.places) for c in design.cells]
+    wide = [days for each in starts if (days := [start[:10] for start in each])[0] < days[-1]]
+    spans = [date.fromisoformat(days[-1]) - date.fromisoformat(days[0]) for days in wide if days[0]]
+    if spans and max(spans).days > 1:
+        count = max(len({*days}) for days in wide)
+        first, last = min(days[0] for days in wide), max(days[-1] for days in wide)
+        yield f"Repeats were measured on {count} days, {first} to {last}: see volbench trend."
 
 
 def subject(design: Design, *, invalid: str = "") -> str:
@@ -410,7 +423,11 @@ def gains_of(pairs: Sequence[tuple[CellResult, CellResult]]) -> list[Gain]:
     found = [None if shortage(*each) else contrast(*each) for each in groups]
     levels = iter(holm([ratio.p_value for ratio in found if ratio]))
     return [
-        Gain(first.cell.values, ratio.estimate, shown_by(ratio, next(levels)))
+        Gain(
+            first.cell.values,
+            ratio.estimate if ratio.unit == "blocks" else first.rate / other.rate,
+            shown_by(ratio, next(levels)),
+        )
         if ratio
         else _untested_gain(first, other)
         for (first, other), ratio in zip(pairs, found, strict=True)
@@ -499,28 +516,20 @@ def _once(gains: Sequence[Gain]) -> str:
 
 
 def _times(gains: Sequence[Gain]) -> str:
-    ratios = [gain.ratio for gain in gains]
-    ends = dict.fromkeys(_ratio_text(ratio) for ratio in (min(ratios), max(ratios)))
-    return f"{' to '.join(ends)} times"
+    """Return ratios as ``8.2 to 10 times``; the range contains all."""
+    low, high = min(gain.ratio for gain in gains), max(gain.ratio for gain in gains)
+    ends = (_ratio_text(low, math.floor), _ratio_text(high, math.ceil))
+    is_one = _ratio_text(low) == _ratio_text(high)
+    return f"{_ratio_text(low) if is_one else ' to '.join(ends)} times"
 
 
-def _ratio_text(ratio: float) -> str:
-    if ratio >= 9.95:
-        return f"{float(f'{ratio:.2g}'):,.0f}"
-    return f"{ratio:.2f}" if 0.5 <= ratio < 1.995 else f"{ratio:.2g}"
+def _ratio_text(ratio: float, whole: Callable[[float], int] = round) -> str:
+    digits = 2 if 0.5 <= ratio < 1.995 else 1 - math.floor(math.log10(ratio))
+    shown = whole(round(ratio * 10.0**digits, 6)) / 10.0**digits
+    return f"{shown:.2f}" if digits == 2 else f"{shown:,.15g}"
 
 
 # Limits: what a rate does not exceed however deep the queue is
-
-
-@dataclass(frozen=True)
-class _Plateau:
-    """The level of a curve that no longer rises."""
-
-    since: float  # value of the option
-    block: object
-    iops: float
-    bw_bytes_per_s: float
 
 
 def _limits_sentence(
@@ -547,36 +556,36 @@ def _limit_words(design: Design, option: str, results: Sequence[CellResult]) -> 
     for result in results:
         if result.row.get(option) is not None and not math.isnan(result.iops):
             curves.setdefault(keys[result.cell.places[0]], []).append(result)
-    found = [_plateau(option, curve) for curve in curves.values() if len(curve) >= _MIN_SWEEP]
-    flat = [plateau for plateau in found if plateau is not None]
-    if 2 * len(flat) <= len(found):
+    long = [curve for curve in curves.values() if len(curve) >= _MIN_SWEEP]
+    flat = [since for curve in long if (since := _flat_since(option, curve))]
+    if 2 * len(flat) <= len(long):
         return ""
-    most = max(plateau.iops for plateau in flat)
-    fast = [plateau for plateau in flat if plateau.iops * _SAME_LIMIT >= most]
-    since = value_words(option, max(plateau.since for plateau in flat))
-    words = f"{_span_text([plateau.iops for plateau in fast], format_count)} IOPS from {since} on"
-    wide = [plateau for plateau in flat if plateau not in fast]
-    rates = [plateau.bw_bytes_per_s for plateau in wide]
+    ends = [[r for r in curve if number(r.row, option) >= max(flat)] for curve in long]
+    levels = [median(result.iops for result in end) for end in ends]
+    fast = [
+        end for end, level in zip(ends, levels, strict=True) if level * _SAME_LIMIT >= max(levels)
+    ]
+    wide = [end for end in ends if end not in fast]
+    words = f"{_span_text([r.iops for end in fast for r in end], format_count)} IOPS"
+    rates = [result.bw_bytes_per_s for end in wide for result in end]
+    if wide:
+        words += _sizes(fast)
     if wide and max(rates) <= _SAME_LIMIT * min(rates):
-        blocks = sorted({number({"": plateau.block}, "") for plateau in wide})
-        sizes = listed([shown_value("block_bytes", size) for size in blocks])
-        words += f", {_span_text(rates, format_rate)} at {sizes}"
-    return words
+        words += f" and {_span_text(rates, format_rate)}{_sizes(wide)}"
+    return f"{words} from {value_words(option, max(flat))} on"
 
 
-def _plateau(option: str, curve: Sequence[CellResult]) -> _Plateau | None:
-    """Return the level of the end of a curve; None where it rises to the end."""
+def _sizes(curves: Sequence[Sequence[CellResult]]) -> str:
+    blocks = sorted({number(result.row, "block_bytes") for curve in curves for result in curve})
+    return f" at {listed([shown_value('block_bytes', size) for size in blocks])}"
+
+
+def _flat_since(option: str, curve: Sequence[CellResult]) -> float:
+    """Return the setting from which on a curve no longer rises; 0 where it rises to the end."""
     points = sorted(curve, key=lambda result: number(result.row, option), reverse=True)
     best = max(point.iops for point in points)
     flat = [*takewhile(lambda point: point.iops >= _PLATEAU * best, points)]
-    if len(flat) < 2:
-        return None
-    return _Plateau(
-        number(flat[-1].row, option),
-        flat[0].row.get("block_bytes"),
-        median(point.iops for point in flat),
-        median(point.bw_bytes_per_s for point in flat),
-    )
+    return number(flat[-1].row, option) if len(flat) > 1 else 0.0
 
 
 def _span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
@@ -660,8 +669,7 @@ def _of_one(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
         widest = max([*results, *totals], key=lambda result: result.bw_bytes_per_s)
         yield f"Most IOPS: {fastest.full_words} ({names[id(fastest)]})."
         if widest is not fastest:
-            rate = format_rate(widest.bw_bytes_per_s)
-            yield f"Most bandwidth: {rate} ({names[id(widest)]})."
+            yield f"Most bandwidth: {widest.bandwidth_words} ({names[id(widest)]})."
         return
     for total in totals[:_MAX_CELLS]:
         yield f"{names[id(total)]}: {total.full_words}."
@@ -695,7 +703,7 @@ def _sweep_sentence(design: Design, sweep: Sequence[CellResult]) -> str:
         f" {setting(worst)} to {best.rate_words} at {setting(best)} ({', '.join(best.more_words)})"
     )
     if widest is not best and "block_bytes" in options:
-        sentence += f"; {format_rate(widest.bw_bytes_per_s)} at {setting(widest)}"
+        sentence += f"; {widest.bandwidth_words} at {setting(widest)}"
     near = next(result for result in ordered if result.rate >= _NEAR * best.rate)
     if near is not best and "block_bytes" not in options:
         sentence += f"; {setting(near)} reaches {format_percent(near.rate / best.rate)} of that"

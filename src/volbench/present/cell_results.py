@@ -106,11 +106,17 @@ class CellResult:
         return f"; the rate changed, at the end it was {self._shown(median(ends))}"
 
     @property
+    def bandwidth_words(self) -> str:
+        """The bandwidth; that of buffered I/O may be of memory."""
+        how = " buffered" if self.row.get("direct") is False else ""
+        return f"{format_rate(self.bw_bytes_per_s)}{how}"
+
+    @property
     def more_words(self) -> list[str]:
         """Bandwidth and p99, as far as they are known."""
         words = []
         if not math.isnan(self.iops) and not math.isnan(self.bw_bytes_per_s):
-            words.append(format_rate(self.bw_bytes_per_s))
+            words.append(self.bandwidth_words)
         syncs = _known_numbers(number(row, SYNC_P99) for row in self.rows)
         if syncs:
             words.append(f"{text(self.row, SYNC_CALLS)} p99 {format_latency(median(syncs))}")

@@ -194,6 +194,12 @@ def test_campaigns_are_in_the_order_of_their_starts() -> None:
     assert any("sorted by name" in remark for remark in found.remarks)
 
 
+def test_nights_of_one_folder_are_campaigns() -> None:
+    """Imported results of several nights in one campaign are told apart by their times."""
+    trend = only(summary_of(6).assign(campaign="imported"))
+    assert [*trend.campaigns] == sorted({start[:10] for start in trend.started_utc})
+
+
 def test_a_missing_workload_is_reported() -> None:
     """It would otherwise look healthy for ever."""
     summary = summary_of(12, workloads=WORKLOADS[:2])

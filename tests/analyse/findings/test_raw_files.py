@@ -169,6 +169,6 @@ def test_a_defect_of_the_version_is_named_with_its_void_numbers(
     """Completion latencies of a polling thread were wrong until 3.36."""
     run = a_run({"ioengine": "io_uring", "sqthread_poll": "1"})
     view = a_view(run, summary=[summary_row(run, fio_version=version)])
-    words = "fio 3.32 with ioengine=io_uring, sqthread_poll=1: void are completion latency (clat)"
+    words = "fio 3.32 with ioengine=io_uring, sqthread_poll=1 reports wrong completion latency"
     found_words = [entry.message.startswith(words) for entry in found(view, rule="fio-defect")]
     assert found_words == [True] * count

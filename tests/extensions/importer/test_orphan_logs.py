@@ -101,6 +101,6 @@ def test_logs_alone_show_stalls_and_how_much_belongs_to_the_ramp(tmp_path: Path)
     put(tmp_path / "in" / "x_iops.1.log", "\n".join([*ramp, *rates, ""]))
     _, opened = take(tmp_path / "in", into=tmp_path / "c", fio_version="2.13")
     found = {str(row["rule"]): row for row in opened.rows("findings")}
-    assert str(found["stall"]["message"]) == "No I/O completed for 1.5s after 10s."
+    assert str(found["stall"]["message"]) == "No I/O completed for 1.5s, from 10s on."
     assert str(found["impossible-values"]["message"]).startswith("Left out: 5 lines of logs")
     assert found["impossible-values"]["severity"] == "note"

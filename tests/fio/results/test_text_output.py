@@ -217,13 +217,6 @@ def test_a_quotation_may_lack_indentation(margin: str) -> None:
     assert job.directions[0].lat.mean_s == pytest.approx(9.81e-3)
 
 
-def test_an_explanation_behind_a_number_hides_no_latency() -> None:
-    """Authors of pages explain the lines of fio in the lines themselves."""
-    (job,) = _jobs(ETCD.replace("stdev= 2.03\n", "stdev= 2.03        total latency\n"))
-    assert job.directions[0].lat is not None
-    assert job.directions[0].lat.mean_s == pytest.approx(9.81e-3)
-
-
 def test_messages_of_fio_belong_to_the_result_behind_them() -> None:
     """Fio says that it was stopped before it prints what it has."""
     stopped = ETCD.replace("\nwal: (group", "\nfio: terminating on signal 2\n\nwal: (group")

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tests.present.frames_by_kind import Frames
+from tests.present.frames_by_kind import Frames, in_rounds
 from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
 from tests.present.plots.plot_parts import caption_of
 from volbench.errors import InputError
@@ -121,11 +121,12 @@ def at_depths(*, hosts: int = 1) -> Frames:
 def test_rounds_of_several_hosts_are_labelled_as_sums() -> None:
     """The caption says that three hosts are added up, and a host without a round is no drop."""
     given = at_depths(hosts=3)
-    assert "Rates are sums over 3 hosts" in caption_of(build_plot("rounds", given))
+    options = in_rounds(given)
+    assert "Rates are sums over 3 hosts" in caption_of(build_plot("rounds", given, options=options))
     summary = given["summary"]
     lacking = (summary["host"] == "h2") & (summary["repeat"] == 2)
     with pytest.raises(InputError, match=r"not every host has every round.*--where 'host=="):
-        build_plot("rounds", {**given, "summary": summary[~lacking]})
+        build_plot("rounds", {**given, "summary": summary[~lacking]}, options=options)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.present.frames_by_kind import rounds
+from tests.present.frames_by_kind import in_rounds, rounds
 from tests.present.frames_for_plots import frames, intervals, result, warming
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.analyse.time.steady_state import determine
@@ -58,22 +58,6 @@ def test_curve_has_its_numbers(cold: Frames) -> None:
     assert plot.panels[0].y.limits[0] == 0
 
 
-def test_of_many_volumes_the_first_are_drawn() -> None:
-    """Nine fresh volumes are not forty panels below each other; the caption counts the others."""
-    firsts, series = [], []
-    for n in range(9):
-        first = result("first-pass", iodepth=4, volume=f"/dev/vd{n}", run=f"first-{n}")
-        low = 10.0 if n in {2, 4, 6, 8} else 240.0
-        climb = [low + (480 - low) * min(1.0, second / 60) for second in range(120)]
-        firsts.append(first)
-        series += intervals(first, climb)
-    verdicts = [own | {"run": row["run"]} for row in firsts for own in warming([row])]
-    plot = build_plot("warmup", frames(firsts, series=series, verdicts=verdicts))
-    named = [panel.title.partition("\n")[0] for panel in plot.panels if panel.title]
-    assert named == ["/dev/vd0", "/dev/vd1", "/dev/vd2", "/dev/vd3"]
-    assert "Showing 4 of 9 volumes, the first ones" in caption_of(plot)
-
-
 def test_only_a_pass_says_how_long_a_terabyte_takes(cold: Frames, filled: Frames) -> None:
     """1 GiB in 12 s; random writes of 4 KiB, which climbed for 54 s, are no warm-up."""
     assert "Warming 1t by writes takes about 3h" in build_plot("warmup", filled).description
@@ -89,13 +73,6 @@ def test_a_pass_is_drawn_against_the_offset(filled: Frames) -> None:
     assert line.step == "post"
     assert column(line, "bw_bytes_per_s")[:4] == [100e6, 50e6, 100e6, 200e6]
     assert "1g in 12s" in build_plot("warmup", filled).description
-
-
-def test_a_campaign_without_a_warm_up_has_no_warm_up_chart() -> None:
-    """A flat first run is no curve, and the message says what would be."""
-    row = result("job")
-    with pytest.raises(InputError, match="no first run on a fresh volume"):
-        build_plot("warmup", frames([row], series=intervals(row, [500.0] * 30)))
 
 
 def test_window_has_mean_band_and_fit() -> None:
@@ -116,7 +93,10 @@ def test_window_has_mean_band_and_fit() -> None:
 
 
 def test_rounds_that_drift_are_not_steady() -> None:
-    """The table says that steady state was not achieved."""
-    plot = build_plot("rounds", rounds(values=(100.0, 200.0, 300.0, 400.0, 500.0, 600.0)))
-    assert "teady state not achieved in 6 rounds" in plot.answer
+    """The chart says that steady state was not achieved; repeats are no rounds."""
+    given = rounds(values=(100.0, 200.0, 300.0, 400.0, 500.0, 600.0))
+    plot = build_plot("rounds", given, options=in_rounds(given))
+    with pytest.raises(InputError, match="no rounds: no profile"):
+        build_plot("rounds", given)
+    assert "Not steady after 6 of at most 25 rounds" in plot.answer
     assert "range of at most 20 %" in caption_of(plot)

@@ -1,5 +1,6 @@
 """What holds for every kind of chart that has a description."""
 
+from dataclasses import replace
 from functools import cache
 
 import pandas as pd
@@ -7,7 +8,7 @@ import pytest
 
 from tests.present.chart_rules import broken_rules
 from tests.present.figure_texts import texts_outside
-from tests.present.frames_by_kind import FOR_KIND, Frames
+from tests.present.frames_by_kind import FOR_KIND, Frames, in_rounds
 from tests.present.frames_for_plots import aks, frames, result
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot, build_plots
@@ -27,7 +28,12 @@ def frames_of(kind: str) -> Frames:
 @cache
 def plot_of(kind: str) -> Plot:
     """Return a plot of a kind."""
-    return build_plot(kind, frames_of(kind))
+    return build_plot(kind, frames_of(kind), options=options_of(kind))
+
+
+def options_of(kind: str) -> Options:
+    """Return the options of a chart of a kind."""
+    return in_rounds(frames_of(kind)) if kind == "rounds" else Options()
 
 
 @pytest.fixture(name="kind", params=list(KINDS))
@@ -103,14 +109,14 @@ def test_words_quote_no_number_that_a_finding_rejects(kind: str) -> None:
         {"run": runs, "severity": "invalid", "direction": None, "rule": "cached", "message": ""}
     )
     both = {name: pd.concat([given[name], false[name]], ignore_index=True) for name in given}
-    plot = build_plot(kind, {**both, "findings": findings})
+    plot = build_plot(kind, {**both, "findings": findings}, options=options_of(kind))
     assert plot.description == valid.description
     assert [panel.heading for panel in plot.panels][:1] == [valid.panels[0].heading]
     assert any(text.startswith("Invalid results") for text in plot.caption)
     only = {**false, "findings": findings}
     if KINDS[kind].concludes:
         with pytest.raises(InputError, match="every result is invalid"):
-            build_plot(kind, only)
+            build_plot(kind, only, options=options_of(kind))
     else:
         assert "valid result to quote." in build_plot(kind, only).description
 
@@ -124,7 +130,7 @@ def test_every_kind_keeps_the_rules_of_charts(kind: str) -> None:
 def test_every_kind_can_compare_campaigns(kind: str) -> None:
     """With colours for campaigns it keeps its numbers."""
     choice = Choice(by=("campaign",))
-    plot = build_plot(kind, frames_of(kind), options=Options(choice=choice))
+    plot = build_plot(kind, frames_of(kind), options=replace(options_of(kind), choice=choice))
     assert plot.panels
     assert len(numbers(plot))
 

@@ -367,8 +367,7 @@ def _limit_by_queue(case: _Case) -> Explanation | None:
 def _is_constant(case: _Case) -> bool:
     """Return whether a rate is as constant as only a throttle makes it, whatever delayed I/Os.
 
-    A CPU that was taken away for a while stretches latency, but the throttle gives back the I/Os
-    that it owes. A drive of its own has a ceiling that is as flat.
+    A throttle gives back I/Os after a pause of the CPU; a drive has a ceiling that is as flat.
     """
     last, kind = case.rates.last, device_kind(case.view)
     is_long = last.to_s - last.from_s >= _MIN_CONSTANT_INTERVALS * case.rates.interval_s

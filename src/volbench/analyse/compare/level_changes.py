@@ -77,10 +77,7 @@ def find_level_changes(logs: Floats, *, worse: int, least_step: float) -> tuple[
 def _split_place(level: Floats, old: Floats, changes: int, worse: int, least_step: float) -> int:
     """Return where the present level changes; 0 for nowhere.
 
-    Args:
-        level: logarithms since the last change.
-        old: residuals of all levels before it, which share its scatter.
-        changes: number of those levels.
+    The residuals of all earlier levels, `old`, share the scatter of the logarithms since then.
     """
     before = len(level) - _LENGTHS
     before = before[before >= _MIN_BEFORE]

@@ -318,9 +318,7 @@ class _Audit:
     ) -> str:
         """Return why no run shows a declared limit; empty if none is meant to, or none is declared.
 
-        Args:
-            runs: of a volume in one direction.
-            own: runs of blocks that meet this limit first, with the size of their blocks.
+        Runs of `own`, with the size of their blocks, meet this limit first.
         """
         if math.isnan(_promise_of(self._plans[runs["run"].iloc[0]].limits, is_iops=is_iops).rate):
             return ""

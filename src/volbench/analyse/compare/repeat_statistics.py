@@ -346,9 +346,8 @@ def _volume_contrast(base: Group, candidate: Group, *, resolution: float) -> Con
 def _block_contrast(base: Group, candidate: Group, *, resolution: float) -> Contrast:
     """Compare block by block, which eliminates what changes from block to block.
 
-    Within a block the arms run one after another. A drift from run to run adds to the ratio in one
-    order and subtracts in the other; where the orders differ significantly, that is subtracted, at
-    the price of a degree of freedom.
+    A drift from run to run adds to the ratio in one order of the arms and subtracts in the other;
+    where the orders differ significantly, it is subtracted, for a degree of freedom.
     """
     first, second = base.by_block, candidate.by_block
     blocks = [block for block in first if block in second]

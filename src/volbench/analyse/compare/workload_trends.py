@@ -42,6 +42,9 @@ MIN_REFERENCE = 4
 # Campaigns of a reference period where there are enough: with fewer, limits are wider than most
 # regressions. Noticed by: test_workload_trends.py::test_five_campaigns_are_enough
 USUAL_REFERENCE = 8
+# Time without a start between two nights: nightly runs of up to half a day are told apart.
+# Noticed by: test_workload_trends.py::test_nights_of_one_folder_are_campaigns
+_NIGHT = pd.Timedelta(hours=6)
 Facts = Mapping[str, Mapping[str, str]]
 # Campaigns after which a longer reference hardly narrows the limits.
 # Noticed by: test_workload_trends.py::test_the_reference_period_can_be_chosen
@@ -308,6 +311,7 @@ def find_trends(
     rows = rows if sums is None or sums.empty else with_sums(rows, sums)
     if rows.empty:
         raise _no_trend(remarks)
+    rows = _nights(rows)
     by = [find_column(name, list(rows.columns)) for name in question.by]
     measures = [known_latency(m, rows) for m in find_measures(question.metrics, rows)]
     starts, dated = _starts(summary)
@@ -342,6 +346,17 @@ def find_trends(
         remarks.append("some campaigns have no start time: all are sorted by name")
     names = tuple(starts)
     return Trends(tuple(done), (*remarks, *_left_out_remarks(trends, names)), names)
+
+
+def _nights(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of a single campaign as a campaign of each night, as imported results are."""
+    starts = pd.to_datetime(rows["started_utc"], utc=True, format="ISO8601").sort_values()
+    numbers = starts.diff().gt(_NIGHT).cumsum()
+    if len(rows["campaign"].unique()) > 1 or starts.isna().any() or not numbers.any():
+        return rows
+    firsts = starts.groupby(numbers).min()
+    form = "%Y-%m-%d" if firsts.dt.date.is_unique else "%Y-%m-%d %H:%M"
+    return rows.assign(campaign=numbers.map(firsts.dt.strftime(form)))
 
 
 def _volumes_apart(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:

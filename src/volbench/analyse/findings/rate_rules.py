@@ -479,7 +479,7 @@ def stall(view: RunView, _: Context) -> Iterator[Observation]:
         more = f" (one of {len(spans)} stalls)" if len(spans) > 1 else ""
         more += ". The job was asked to pause (thinktime or latency_target)" if paused else ""
         yield Observation(
-            f"No I/O completed for {format_duration(end - start)} after {format_duration(start)}"
+            f"No I/O completed for {format_duration(end - start)}, from {format_duration(start)} on"
             f"{more}.",
             {"stall_s": end - start, "stalls": float(len(spans)), "mean_iops": mean_iops},
             window=(start, end),

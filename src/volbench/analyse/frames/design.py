@@ -375,8 +375,7 @@ def _separating_names(
 ) -> list[str | None]:
     """Return what names say of rows that are equal in everything else; None where it is nothing.
 
-    Rows that differ in the first columns or the place alone are all named if names tell some of
-    them apart that are equal in these, too.
+    Rows that differ in the first columns or the place are named if names tell equal ones apart.
     """
     compared, others = [0] * len(rows), [0] * len(rows)
     for column in chosen:

@@ -167,10 +167,9 @@ def _shared_texts(column: pd.Series[str]) -> pd.Series[str]:
 def _rows_by_run(frame: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
     """Return run to its rows, with an index from 0, and the frame without rows.
 
-    Texts become Python objects, which are compared many times faster than Arrow's in short frames;
-    equal ones are one object, because a campaign has millions of cells and few texts. So do the
-    names of columns. The copy joins columns of one type, so that a part is a few slices instead of
-    one for each column. Instants stay as they are: all of them differ, and few rules need them.
+    Texts and names of columns become Python objects, which short frames compare many times faster
+    than Arrow's; equal ones are one object. The copy joins columns of one type, so that a part is
+    a few slices. Instants stay as they are: all of them differ, and few rules need them.
     """
     texts = [str(name) for name in frame.select_dtypes(["string", "category"]) if name != "utc"]
     plain = frame.assign(**{name: _shared_texts(frame[name]) for name in texts})

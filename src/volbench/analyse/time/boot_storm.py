@@ -317,8 +317,7 @@ def devices_on(
 def _device_rates(rows: pd.DataFrame, edges_s: Floats) -> Floats:
     """Return reads and writes of one device that several clients may have sampled.
 
-    They sampled the same counters. In each interval those count that cover most of it: one that saw
-    only its busy half would overestimate it.
+    In each interval those count that cover most of it: its busy half would overestimate it.
     """
     parts = [samples for _, samples in rows.groupby("run", sort=False)]
     seen = np.array([covered_rows(samples, edges_s) for samples in parts])

@@ -176,8 +176,7 @@ def _plateau(t_s: Floats, values: Floats, *, sample_s: float) -> Plateau:
 def _upper_edge(values: Floats) -> float:
     """Return the upper edge of samples; NaN unless they pile up there.
 
-    Above the third quartile normal noise reaches as far as it does below the median; under a limit
-    hardly anything is left.
+    Under a limit hardly any sample is above the third quartile.
     """
     if len(values) < _MIN_EDGE_SAMPLES:
         return math.nan
@@ -202,8 +201,7 @@ class _JumpRule:
 def _least_level(blocks: int, samples: int) -> int:
     """Return how many blocks of so many samples a level lasts at least.
 
-    What is shorter than a sample, such as a hiccup or the instant at which credits run out, falls
-    into two samples at most. Medians of three samples pass over that, shorter blocks do not.
+    A hiccup falls into two samples at most: medians of three samples pass over it.
     """
     return 2 if samples >= 3 and blocks < 3 * WANTED_BLOCKS else 3
 

@@ -159,8 +159,7 @@ def _jumps_of_volume(
 ) -> tuple[Change, ...]:
     """Return the jumps of IOPS that bandwidth shows too, at least by half.
 
-    The kernel chooses how large the requests of a buffered run are. Fewer and larger ones at the
-    same bandwidth are its doing, not the volume's.
+    Fewer and larger requests at the same bandwidth are the kernel's choice in a buffered run.
     """
     levels = [
         median(bandwidth[(t_s > stretch.from_s) & (t_s <= stretch.to_s)]) for stretch in stretches
@@ -211,8 +210,7 @@ def _device_rates(view: RunView, direction: str) -> tuple[Floats, Floats, Floats
 def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
     """Return values with those of idle intervals replaced by the last busy one's.
 
-    The kernel writes pages when it likes. An interval in which the device had nothing to do says
-    nothing about what it can do.
+    An idle interval, in which the kernel wrote no page, says nothing about the device.
     """
     places = np.where(busy, np.arange(len(values)), -1)
     last = np.maximum.accumulate(places)

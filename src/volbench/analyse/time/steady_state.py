@@ -134,8 +134,7 @@ def steady_end(t_s: Floats, values: Floats, judged: Steadiness) -> Steadiness | 
 def _drift(blocks: Floats, usual: float) -> tuple[float, float, bool]:
     """Return drift over the window, its 95 % bound, and whether its 99.5 % interval leaves out 0.
 
-    The interval of Theil and Sen holds for independent blocks; it is widened by what the blocks'
-    autocorrelation adds.
+    The interval of Theil and Sen is widened by the autocorrelation of the blocks.
     """
     if len(blocks) < 2 or not usual:
         return float("nan"), float("inf"), False

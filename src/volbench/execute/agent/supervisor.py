@@ -572,9 +572,8 @@ def _status(status: int) -> int:
 def _gate_script(patience_s: float, door: str) -> str:
     """Return the value of `gate.VARIABLE`.
 
-    The first job waits in Python: one process that only reads the clock before it ends, since each
-    further one costs tens of milliseconds where cores are busy. The others wait for it at a named
-    pipe in their shell, which takes a tenth of the memory.
+    The first job waits in Python, since each further process costs tens of milliseconds where cores
+    are busy. The others wait for it at a named pipe in their shell, with a tenth of the memory.
     """
     argv = " ".join(shlex.quote(word) for word in _gate_command(patience_s, door))
     return (

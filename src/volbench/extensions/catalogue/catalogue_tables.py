@@ -350,8 +350,8 @@ def headline(offers: Sequence[Offer]) -> str:
         f" less than the next{doubts})"
         for (name, doubts), won in leads.items()
     ]
-    alone = "no two configurations have one in the same workload"
-    return f"Least cost of an I/O: {'; '.join(clauses) or alone}."
+    none = "No ranking: no workload has a cost of an I/O for two configurations."
+    return f"Least cost of an I/O: {'; '.join(clauses)}." if clauses else none
 
 
 def market_table(market: Market) -> Table[Offer]:

@@ -30,8 +30,9 @@ from volbench.units import format_capacity, format_rate, parse_size
 _MAX_PAID = 1.05
 _UNPRICED = (
     "nothing has a price: name it as the price list does, by `labels: {flavor: NAME, volume_type:"
-    " NAME}` in the inventory or `limits: NAME` in the profile; what was measured by `volbench"
-    " import DIR/runs --label volume_type=NAME`, and price that with --unsteady"
+    " NAME}` in the inventory or `limits: NAME` in the profile; each imported volume by `volbench"
+    " import DIR --label volume_type=NAME`, or all by --labels '{volume_type}'; price them with"
+    " --unsteady"
 )
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
@@ -209,7 +210,7 @@ class _Bill:
     def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
         if name not in prices:
             absent = f"the price list has no {what} {name}"
-            self.note(absent if name else f"some runs have no {what} label")
+            self.note(absent if name else f"runs without a {what} label have no price")
         return prices.get(name)
 
     def note(self, sentence: str) -> None:

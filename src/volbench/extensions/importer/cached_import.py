@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from hashlib import sha256
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -96,7 +96,7 @@ def _import(path: Path, campaign: Path) -> str:
             found = f"{counted_noun(len(report.runs), 'run')} of results from fio"
             left = {"malformed files": report.malformed, "notes": report.remarks}
             more = ", ".join(f"{what}: {len(each)}" for what, each in left.items() if each)
-            return f"{found} ({more}; volbench import lists them)" if more else found
+            return f"{found} ({more}; the first: {next(chain(*left.values()))})" if more else found
     except OutputError as error:
         shutil.rmtree(campaign.parent, ignore_errors=True)
         raise InputError(

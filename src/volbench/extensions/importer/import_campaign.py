@@ -330,8 +330,8 @@ def _read_drafts(request: ImportRequest) -> tuple[ScanResult, list[Draft], list[
         raise OutputError(
             f"there is no result of fio to import (other files: {scanned.others})"
             f"{_listed((*scanned.malformed, *left))}",
-            hint="fio writes a result that has everything with --output-format=json+; output of fio"
-            " in a page is imported if PATH is the page itself, such as notes.md",
+            hint="fio writes a result that has everything with --output-format=json+; CSV is not"
+            " read; a page with output of fio is imported if PATH is the page itself",
         )
     beside = mark_overlaps(drafts, host=request.host)
     unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)

@@ -128,8 +128,7 @@ def _owner(
 def _nearest(log: LogFile, away: Sequence[FioProcess]) -> list[FioProcess]:
     """Return the processes of the one result whose options and place fit a log's path best.
 
-    The path in an option is relative to a folder that is not known, so its end decides; then the
-    folders that result and log have in common.
+    The end of the path in an option decides, then the folders that result and log share.
     """
     path = (*log.source.path.parent.parts, log.prefix)
     ranks = {

@@ -100,12 +100,7 @@ def _by_number(
 def _version_and_faults(
     logs: Sequence[LogFile], given: str, shared: str
 ) -> tuple[str, dict[str, str]]:
-    """Return the version that wrote the logs of one number, and path to why a log is unusable.
-
-    Args:
-        given: by the user.
-        shared: of all results that are imported with them.
-    """
+    """Return the version that wrote the logs of one number, and path to why a log is unusable."""
     rows: dict[str, list[list[int]]] = {"clat_hist": [], "": []}
     faults = {}
     for log in logs:

@@ -47,8 +47,7 @@ def is_unlike_group(job: JobResult, options: Mapping[str, str]) -> bool:
 def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
     """Return whether an entry did what a job with its options cannot do.
 
-    Other blocks than its own may be an error of the result, where it is of one job for sure. A
-    failed I/O is counted without its bytes.
+    Of one job, other blocks may be an error of the result; a failed I/O counts without bytes.
     """
     possible = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0].removeprefix("rand"))
     known = possible is not None and not any(name in options for name in _ANY_DIRECTION)

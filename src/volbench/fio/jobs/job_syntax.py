@@ -100,9 +100,8 @@ def _fio_value(option: Option, text: str, kb_base: int) -> str:
 def _directions(text: str) -> list[str]:
     """Return the values for reads, writes and trims; an empty one is not set by this option.
 
-    fio separates each from the rest at the first comma, without commas at the first colon, without
-    colons at the first dash (``handle_option`` in its ``parse.c``): ``bs=4k-32k`` is no range but
-    reads of 4k, and writes and trims of 32k.
+    fio separates each at the first comma, else colon, else dash (``handle_option`` in its
+    ``parse.c``): ``bs=4k-32k`` is reads of 4k, and writes and trims of 32k.
     """
     parts, rest = [], text
     for sign in (",", ":", "-"):

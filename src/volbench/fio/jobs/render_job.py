@@ -110,8 +110,7 @@ def with_sent_logs(run: Run) -> Run:
 def _ungrouped(run: Run) -> Run:
     """Return a run without group_reporting, which merges unlike sections into one entry.
 
-    That has the name of the first and the options of the last (fio issues 499 and 2132); volbench
-    adds up the jobs of each section itself.
+    It has the name of the first and the options of the last one (fio issues 499 and 2132).
     """
     sections = [
         section.model_copy(update={"options": _without_grouping(section.options)})
@@ -129,8 +128,7 @@ def _without_grouping(options: dict[str, str]) -> dict[str, str]:
 def _fits_global(run: Run, name: str) -> bool:
     """Return whether an option may be in [global].
 
-    filename there overruns a buffer (#2151), and fio rejects options of an engine that is not
-    chosen there.
+    filename there overruns a buffer (#2151); options of an engine need the engine there.
     """
     engines = _engines(name)
     return name not in _RENDERED_APART and (not engines or run.options.get("ioengine") in engines)

@@ -255,8 +255,7 @@ def _table(block: Block, form: Form) -> tuple[Ints, Ints]:
 def _plain_rows(lines: bytes) -> Ints | None:
     """Return the cells of lines, a row each; None if lines have other cells than numbers.
 
-    For short blocks this takes a fraction of the time that a CSV reader needs to start. The latest
-    ones are kept, because the head of a short log is all of it.
+    A CSV reader takes longer to start. The head of a short log is all of it, so it is kept.
     """
     width = lines.partition(b"\n")[0].count(b",") + 1
     if not _plain_lines(width).fullmatch(lines):

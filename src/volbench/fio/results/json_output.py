@@ -42,7 +42,9 @@ _MIN_COUNTED_S = 0.1
 _ALONE, _ROUNDING = 1.5, 0.1
 _MAX_PORTS = 1 << 16
 _MAX_JOBS = 4096  # Upper bound of fio (REAL_MAX_JOBS in fio.h)
-
+# Size of an I/O: a zone that was finished counts with all its bytes, of which none were moved.
+# Noticed by: test_unlike_jobs.py::test_io_without_a_name_has_the_block_size_of_its_bytes
+_MAX_IO_BYTES = 1 << 28
 
 _VERSION = re.compile(r"\s*fio-(\d{1,9})\.(\d{1,9})", re.ASCII)
 
@@ -106,8 +108,7 @@ def _ended(root: Fields) -> float | None:
 def _global_options(root: Fields) -> dict[str, str]:
     """Return fio's global options.
 
-    Up to 3.38 those of all clients are in one object, where differing values cannot be assigned;
-    since 3.39 there is a list with an object for each.
+    Up to 3.38 those of all clients are in one object; since 3.39 each client has its own.
     """
     if isinstance(root.raw.get("global options"), list):
         merged: dict[str, str] = {}
@@ -244,8 +245,11 @@ def _other_blocks(entry: Fields) -> Iterator[tuple[str, Fields]]:
     for name, value in entry.raw.items():
         if name not in known and isinstance(value, Mapping) and "total_ios" in value:
             block = entry.child(name)
-            if block is not None and block.need_count("total_ios"):
-                yield name, replace(block, raw={"io_bytes": 0, "runtime": 0, **block.raw})
+            if block is not None and (ios := block.need_count("total_ios")):
+                raw = {"io_bytes": 0, "runtime": 0, **block.raw}
+                if (block.number("io_bytes") or 0.0) > ios * _MAX_IO_BYTES:
+                    raw = {**raw, "io_bytes": 0, "bw_bytes": 0}
+                yield name, replace(block, raw=raw)
 
 
 def _counts_ios(block: Fields) -> bool:
@@ -255,14 +259,17 @@ def _counts_ios(block: Fields) -> bool:
 
 def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
     is_bytes = "io_kbytes" in block.raw
+    io_bytes = block.need_count("io_bytes") if is_bytes else block.kib("io_bytes")
+    runtime_s = block.duration_s("runtime")
     bandwidth, kib = block.number("bw_bytes"), block.number("bw")
     if bandwidth is None and kib is not None:
-        bandwidth = kib * 1024
+        exact = io_bytes / runtime_s if runtime_s else 0.0  # fio cuts off less than 1 KiB/s
+        bandwidth = exact if 0 < exact - kib * 1024 < 1024 else kib * 1024
     return DirectionResult(
         direction=direction,
-        io_bytes=block.need_count("io_bytes") if is_bytes else block.kib("io_bytes"),
+        io_bytes=io_bytes,
         total_ios=block.need_count("total_ios") if _counts_ios(block) else None,
-        runtime_s=block.duration_s("runtime"),
+        runtime_s=runtime_s,
         iops=block.number("iops"),
         bw_bytes_per_s=bandwidth,
         **_windows(block),

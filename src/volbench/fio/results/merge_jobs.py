@@ -272,8 +272,7 @@ def _in_turn(jobs: Sequence[JobResult]) -> list[list[JobResult]]:
 def _had_no_turn(earlier: Sequence[JobResult], job: JobResult) -> bool:
     """Return whether the runtimes of two groups exceed the time that fio ran for both.
 
-    Before 3.39 results omit a bare ``new_group``, so that groups in parallel look like groups in
-    turn.
+    Before 3.39 results omit a bare ``new_group``: groups in parallel look like groups in turn.
     """
     ran_s = max((done.runtime_s for each in earlier for done in each.directions), default=0.0)
     own_s = max((done.runtime_s for done in job.directions), default=0.0)

@@ -262,8 +262,7 @@ def _printed_bytes(about: str) -> tuple[float, ...]:
 def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
     """Yield the result of each process.
 
-    One begins at a line with fio's version, which follows those of its jobs, or at a report behind
-    the totals of another.
+    It begins at fio's version behind the lines of its jobs, or behind the totals of another.
     """
     sections: list[re.Match[str]] = []
     started: list[re.Match[str]] = []
@@ -310,11 +309,7 @@ def _output(
 def _parsed_job(
     match: re.Match[str], body: Iterator[str], group: Sequence[re.Match[str]]
 ) -> JobResult:
-    """Return an entry; its options are what all sections of its name have in common.
-
-    Args:
-        group: lines of the sections of its reporting group, all of them in it if it has several.
-    """
+    """Return an entry; its options are what all sections of its name have in common."""
     entry = _Entry()
     entry.read(body)
     if not (entry.blocks or entry.issued or int(match["error"])):

@@ -183,8 +183,9 @@ def _fault(details: ErrorDetails, model: type[BaseModel], location: Location) ->
     if kind == "missing":
         return Fault("is missing", _what_to_add(_fields(model, location[:-1]), str(location[-1])))
     if kind == "extra_forbidden":
-        known = list(_fields(model, location[:-1]))
-        return Fault("unknown key", suggestion(str(location[-1]), known), on_key=True)
+        key, known = str(location[-1]), list(_fields(model, location[:-1]))
+        comma = "write numbers with a decimal point, such as 24.50" if key.isdecimal() else ""
+        return Fault("unknown key", comma or suggestion(key, known), on_key=True)
     if value is NULL or value == "":
         state = "has no value" if value is NULL else "is empty"
         return Fault(state, "write a value, or remove the key", on_key=value is NULL)

@@ -37,11 +37,11 @@ class FioDefect:
         return ", ".join(f"{name}={options[name]}" for name in self.options if name in options)
 
     def sentence(self, version: Version, options: Mapping[str, str]) -> str:
-        """Return what is void, since when it is mended, and what to do."""
-        mended = f"mended in {self.before}" if self.before else "not mended up to 3.42"
+        """Return what is wrong, since when it is fixed, and what to do."""
+        fixed = f"fixed in {self.before}" if self.before else "not fixed up to 3.42"
         return (
-            f"fio {version[0]}.{version[1]} with {self.trigger(options)}: void are {self.void}"
-            f" ({mended}, fio {self.upstream}). Instead, {self.instead}."
+            f"fio {version[0]}.{version[1]} with {self.trigger(options)} reports wrong {self.void}"
+            f" ({fixed}, fio {self.upstream}). Instead, {self.instead}."
         )
 
     def is_in(self, version: Version) -> bool:

@@ -266,6 +266,8 @@ def trend_words(trend: Trend) -> str:
         return f"{state.value}: the last campaign is {loss} % worse than the reference"
     if state is State.STABLE:
         parts = [trend.shortage] if trend.shortage else []
+        beyond = [trend.started_utc[n][:10] or trend.campaigns[n] for n in trend.outside]
+        parts += [f"beyond a limit: {', '.join(beyond[-_MAX_NAMED:])}"] if beyond else []
         parts += [change_words(trend, change) for change in changes[-_MAX_NAMED:]]
         return f"{state.value} ({'; '.join(parts)})" if parts else state.value
     parts = [change_words(trend, change) for change in changes[-_MAX_NAMED:-1]]

@@ -17,13 +17,12 @@ from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.steady_state import (
     MAX_RANGE,
     MAX_SLOPE,
-    ROUNDS,
     Determination,
     Variable,
     determination,
     window_matrix,
 )
-from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Metric
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
@@ -68,19 +67,15 @@ class JudgedRounds:
 
 
 def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
-    """Judge the rounds; without tracking variables every job's IOPS is one."""
+    """Judge the rounds of the profile that asks for them; repeats are none."""
     rows = measured(frames["summary"])
-    rows = rows[rows["direction"] != "sync"]
+    rows = rows[(rows["direction"] != "sync") & rows["profile"].isin(options.rounds)]
     if reason := _missing_rounds(rows):
         return reason
     profile = str(rows["profile"].iloc[0])
     jobs = [str(job) for job in rows["job"].unique()]
     count = int(rows["repeat"].max())
-    every = Rounds(
-        max_rounds=max(count, ROUNDS),
-        track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs),
-    )
-    determined = determination(rows, options.rounds.get(profile, every), profile=profile)
+    determined = determination(rows, options.rounds[profile], profile=profile)
     whole = determined if determined.window else replace(determined, window=(1, count))
     matrix = window_matrix(rows, whole, profile=profile)
     names = _names_of_jobs(matrix)
@@ -88,13 +83,15 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
 
 
 def _missing_rounds(rows: pd.DataFrame) -> str:
+    if rows.empty:
+        return "no rounds: no profile has them; add rounds to it, or use one such as cloud-lite"
     for column in ("campaign", "profile"):
         if len(rows[column].unique()) > 1:
             return f"several {column}s: choose one with --where '{column}==...'"
     if rows["iops"].isna().all():
         return "no IOPS: not reported by any run"
     if int(rows["repeat"].max()) < 2:
-        return "no rounds: it needs repeats of the profile (repeat, or rounds until steady)"
+        return "no second round yet"
     hosts = rows.groupby(["job", "repeat"])["host"].agg(frozenset)
     if hosts.groupby(level="job").nunique().gt(1).any():
         return "not every host has every round, so sums differ: choose one with --where 'host==...'"
@@ -220,7 +217,7 @@ ROUNDS_CHART = Kind(
     name="rounds",
     title="Rounds until steady",
     help="The tracking variables over the rounds with mean, band and fitted line of the window.",
-    needs="repeats of the profile: its rounds",
+    needs="a profile with rounds",
     read=judge_rounds,
     build=build_window,
     describe=describe,
