@@ -31,8 +31,8 @@ _MAX_PAID = 1.05
 _UNPRICED = (
     "nothing has a price: name it as the price list does, by `labels: {flavor: NAME, volume_type:"
     " NAME}` in the inventory or `limits: NAME` in the profile; each imported volume by `volbench"
-    " import DIR --label volume_type=NAME`, or all by --labels '{volume_type}'; price them with"
-    " --unsteady"
+    " import DIR/runs --label volume_type=NAME`, or all by --labels '{volume_type}'; price them"
+    " with --unsteady"
 )
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
