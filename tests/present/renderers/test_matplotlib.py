@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 from tests.present.figure_texts import texts_outside
 from tests.present.frames_for_plots import aks, bins, frames, intervals, result, sweep
+from volbench.errors import InputError, VolbenchError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.kinds import Choice, Options
@@ -122,6 +123,13 @@ def test_themes_change_only_colours(theme: str, page: str) -> None:
     assert bool(hatches - {None}) == (theme == "print")
 
 
+def test_unknown_theme_is_refused() -> None:
+    """An unknown theme is refused with those there are."""
+    with pytest.raises(InputError, match="no theme 'sepia'") as caught:
+        draw(build_plot("iops", frames(aks())), theme="sepia")
+    assert "light, dark, print" in caught.value.hint
+
+
 def test_drawing_leaves_no_figures_and_settings_behind() -> None:
     """The settings of matplotlib are the same after drawing and saving as before."""
     before = dict(mpl.rcParams)
@@ -140,6 +148,15 @@ def test_files_are_reproducible(format_name: str, tmp_path: Path) -> None:
     assert path.read_bytes() == sink.getvalue()
     magic = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
     assert sink.getvalue().startswith(magic[format_name])
+
+
+def test_unknown_formats_and_folders_are_refused(tmp_path: Path) -> None:
+    """An unknown format and a folder that is not there are our errors, not a library's."""
+    figure = draw(build_plot("iops", frames(aks())))
+    with pytest.raises(InputError, match="'gif'"):
+        save(figure, tmp_path / "x.gif", format="gif")
+    with pytest.raises(VolbenchError, match="cannot be written"):
+        save(figure, tmp_path / "missing" / "x.svg", format="svg")
 
 
 def test_svg_ids_are_unique_within_a_page() -> None:

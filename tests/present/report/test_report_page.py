@@ -10,6 +10,7 @@ from tests.present.report.small_reports import EVIL, PICTURE, content_of, parsed
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.present.report.content import Quality, ReportContent, ReportFigure
 from volbench.present.report.report_page import render_report
+from volbench.present.report.report_text import without_numbers
 
 
 @pytest.fixture
@@ -77,6 +78,13 @@ def test_text_from_files_cannot_run() -> None:
     assert page.faults == []
 
 
+def test_control_characters_are_spelled_out(content: ReportContent) -> None:
+    """A character that HTML forbids does not get into the page."""
+    html = render_report(with_part(content, jobs={"001-direct-r1": "a\x00b\x1bc"}))
+    assert "a\\x00b\\x1bc" in html
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", html)
+
+
 def test_the_page_is_in_plain_english(content: ReportContent) -> None:
     """It says when, how the runs ended, and what is known of the page cache."""
     page = parsed(render_report(content))
@@ -103,6 +111,15 @@ def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -
     assert "No run has a result yet." in page.text("p")
     assert "Data quality: no run has a result" in page.text("summary")
     assert page.faults == []
+
+
+def test_results_without_totals_are_not_denied() -> None:
+    """A fio that was stopped has numbers in the table; logs without a result have a series."""
+    run = run_of(1, "direct")
+    page = parsed(render_report(content_of((run,), [row_of(run, status="interrupted")])))
+    assert any(words.startswith("No run finished. The table") for words in page.text("p"))
+    nothing = row_of(run, direction="read") | {"rw": None, "numjobs": None}
+    assert without_numbers([nothing]).startswith("The finished runs have time series")
 
 
 def test_provenance_is_complete(content: ReportContent) -> None:

@@ -119,6 +119,14 @@ def test_run_without_results_has_its_host_and_job() -> None:
         assert row[:2] == ["001-b-r1", "vm2"]
 
 
+def test_names_are_not_read_as_markup_or_terminal_commands() -> None:
+    """Brackets and escapes from a file reach the terminal as text."""
+    rows = summary(run="[bold]x[/nope]\x1b[31m")
+    text = printed(summary_table(rows))
+    assert "[bold]x[/nope]\\x1b[31m" in text
+    assert "\x1b" not in text
+
+
 def test_the_plan_is_listed_in_order() -> None:
     """A dry run shows every run with its volume, its options and its time."""
     campaign = campaign_of(run_of("b"), run_of("a"))

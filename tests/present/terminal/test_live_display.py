@@ -208,6 +208,11 @@ def test_a_log_is_silent_for_15_s_at_most() -> None:
     )
 
 
+def test_a_notice_is_not_read_as_markup() -> None:
+    """A notice is printed as it stands: brackets are kept and escapes can't act."""
+    assert plain([Notice("[red]x\x1b[31m")]) == ["note: [red]x\\x1b[31m"]
+
+
 @pytest.fixture
 def terminal() -> Iterator[tuple[io.TextIOWrapper, Callable[[], str]]]:
     """Return a real terminal to write to, and a function that closes it and returns all it got."""
