@@ -77,8 +77,10 @@ def test_the_tutorial_runs(root: Path, blocks: list[Block], tmp_path: Path) -> N
 
 
 def _forms(text: str) -> set[str]:
-    """Return the lines of results without numbers, folders, remarks and patterns."""
-    text = re.sub(r"\S*/data|(rand)?(read|write|rw)s?\b|─|\d warnings?|invalid|remarks", "", text)
+    """Return the lines of results without numbers, folders, remarks and patterns, mixed or not."""
+    mixed = r", p99 [^(]*?(?= \()|, reads and writes together"
+    plain = r"\S*/data|(rand)?(read|write|rw)s?\b|─|\d warnings?|invalid|remarks"
+    text = re.sub(f"{mixed}|{plain}", "", text)
     numbers = re.compile(r"\d[\d.]* ?(?:[kM]\b ?)?(?:[kMG]B/s|[mu]?s\b)?")
     return {" ".join(numbers.sub("#", line).split()) for line in text.splitlines()}
 

@@ -137,7 +137,7 @@ def _trends(dataset: Dataset) -> Trends | None:
         trends = dataset_trends(dataset, TrendQuestion())
     except ComparisonError:
         return None
-    is_known = any(trend.state is not State.TOO_FEW for trend in trends.rows)
+    is_known = any(t.changes or t.state is not State.TOO_FEW for t in trends.rows)
     return trends if is_known else None
 
 

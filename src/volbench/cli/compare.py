@@ -339,7 +339,8 @@ def trend(
         raise UndecidedError(
             f"undecided: {len(trends.undecided)} of {counted_noun(len(trends.rows), 'trend')} have"
             f" too few campaigns to say: {_trend_sentence(trends.undecided[0])}",
-            hint="measure more campaigns; --undecided skip accepts it until then",
+            hint="measure more campaigns, or begin at a change with --where 'started_utc>=DATE';"
+            " --undecided skip accepts it until then",
         )
 
 

@@ -17,7 +17,10 @@ Connect = Callable[[Host], Executor]
 
 # Kind of a host to a context manager that yields how to connect to such hosts, given the hosts of
 # the campaign and the policy for their keys
-CHANNELS = {LOCAL: "volbench.execute.connect:open_local", SSH: "volbench.execute.connect:open_ssh"}
+CHANNELS = {
+    LOCAL: "volbench.execute.connect:open_local",
+    SSH: "volbench.execute.connect:open_ssh",
+}
 
 
 @dataclass(frozen=True)

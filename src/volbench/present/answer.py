@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import takewhile
@@ -43,7 +43,7 @@ from volbench.present.factor_words import (
     value_names,
     value_words,
 )
-from volbench.present.formatting import latency, number, pattern, text
+from volbench.present.formatting import latency, number, pattern, ratio_text, span_text, text
 from volbench.present.rate_words import rate_sentences
 from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
@@ -518,15 +518,9 @@ def _once(gains: Sequence[Gain]) -> str:
 def _times(gains: Sequence[Gain]) -> str:
     """Return ratios as ``8.2 to 10 times``; the range contains all."""
     low, high = min(gain.ratio for gain in gains), max(gain.ratio for gain in gains)
-    ends = (_ratio_text(low, math.floor), _ratio_text(high, math.ceil))
-    is_one = _ratio_text(low) == _ratio_text(high)
-    return f"{_ratio_text(low) if is_one else ' to '.join(ends)} times"
-
-
-def _ratio_text(ratio: float, whole: Callable[[float], int] = round) -> str:
-    digits = 2 if 0.5 <= ratio < 1.995 else 1 - math.floor(math.log10(ratio))
-    shown = whole(round(ratio * 10.0**digits, 6)) / 10.0**digits
-    return f"{shown:.2f}" if digits == 2 else f"{shown:,.15g}"
+    ends = (ratio_text(low, math.floor), ratio_text(high, math.ceil))
+    is_one = ratio_text(low) == ratio_text(high)
+    return f"{ratio_text(low) if is_one else ' to '.join(ends)} times"
 
 
 # Limits: what a rate does not exceed however deep the queue is
@@ -566,12 +560,12 @@ def _limit_words(design: Design, option: str, results: Sequence[CellResult]) -> 
         end for end, level in zip(ends, levels, strict=True) if level * _SAME_LIMIT >= max(levels)
     ]
     wide = [end for end in ends if end not in fast]
-    words = f"{_span_text([r.iops for end in fast for r in end], format_count)} IOPS"
+    words = f"{span_text([r.iops for end in fast for r in end], format_count)} IOPS"
     rates = [result.bw_bytes_per_s for end in wide for result in end]
     if wide:
         words += _sizes(fast)
     if wide and max(rates) <= _SAME_LIMIT * min(rates):
-        words += f" and {_span_text(rates, format_rate)}{_sizes(wide)}"
+        words += f" and {span_text(rates, format_rate)}{_sizes(wide)}"
     return f"{words} from {value_words(option, max(flat))} on"
 
 
@@ -586,14 +580,6 @@ def _flat_since(option: str, curve: Sequence[CellResult]) -> float:
     best = max(point.iops for point in points)
     flat = [*takewhile(lambda point: point.iops >= _PLATEAU * best, points)]
     return number(flat[-1].row, option) if len(flat) > 1 else 0.0
-
-
-def _span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
-    low, high = (shown(value) for value in (min(values), max(values)))
-    if low == high:
-        return low
-    unit = high.partition(" ")[2]
-    return f"{low.removesuffix(f' {unit}') if unit else low} to {high}"
 
 
 # Many values: a ranking, or a course over time

@@ -238,3 +238,19 @@ def spreadsheet_text(value: object) -> object:
     if not isinstance(value, str) or not value.startswith(_FORMULA):
         return value
     return value if _PLAIN_NUMBER.fullmatch(value) else f"'{value}"
+
+
+def ratio_text(ratio: float, whole: Callable[[float], int] = round) -> str:
+    """Return a ratio in two digits, near 1 in three, e.g. ``8.2`` or ``1.25``."""
+    digits = 2 if 0.5 <= ratio < 1.995 else 1 - math.floor(math.log10(ratio))
+    shown = whole(round(ratio * 10.0**digits, 6)) / 10.0**digits
+    return f"{shown:.2f}" if digits == 2 else f"{shown:,.15g}"
+
+
+def span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
+    """Return the least and the greatest value, e.g. ``877 to 911 MB/s``."""
+    low, high = (shown(value) for value in (min(values), max(values)))
+    if low == high:
+        return low
+    unit = high.partition(" ")[2]
+    return f"{low.removesuffix(f' {unit}') if unit else low} to {high}"

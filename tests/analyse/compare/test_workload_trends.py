@@ -140,6 +140,19 @@ def test_a_reference_period_ends_at_a_change() -> None:
     assert trend.state is State.REGRESSION
 
 
+@pytest.mark.parametrize(
+    ("at", "few"), [(1, "1 campaign before is"), (2, "2 campaigns before are")]
+)
+def test_a_fall_after_one_or_two_nights_is_not_stable(at: int, few: str) -> None:
+    """Nothing confirms the level before it."""
+    for nights in (6, 30):
+        trend = only(summary_of(nights, level=dropping(at=at, factor=0.7)))
+        assert (trend.state, trend.reference) == (State.TOO_FEW, at)
+        day = f"2026-01-0{at + 1}"
+        assert trend_words(trend).endswith(f" on {day}: {few} too few to confirm it")
+        assert Trends((trend,), ()).judged == (trend,)
+
+
 def test_the_reference_period_can_be_chosen() -> None:
     """Its length is that which was asked for."""
     assert only(summary_of(60), reference=30).reference == 30

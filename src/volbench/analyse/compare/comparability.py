@@ -22,7 +22,8 @@ from volbench.model.results.finding import Severity
 
 _MAX_LINES = 12
 _RESERVED = "comparable with reservations"
-_MAX_FACTS = 2  # Named in a sentence
+# Named in a sentence. Noticed by: test_answer.py::test_only_what_compare_would_compare_is_ranked
+_MAX_FACTS = 2
 _MAX_NAMED = 5  # Listed of one fact; an import may have hundreds
 
 # A difference: the name of its fact, what it does, the sides (one if its own runs differ, two if

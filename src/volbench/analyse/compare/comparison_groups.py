@@ -212,9 +212,6 @@ def groups_of(repeats: pd.DataFrame) -> dict[tuple[str, str], Group]:
     Clients that used one volume at the same time are not repeats of each other: they share the
     volume and the time. A volume that was measured in several campaigns counts as one in each:
     repeats of one campaign share its day.
-
-    Args:
-        repeats: as `repeats_of` returns them; those without a value are left out.
     """
     repeats = repeats.dropna(subset=["value"]).reset_index(drop=True)
     # Runs of one step start together: the milliseconds between them are no order.

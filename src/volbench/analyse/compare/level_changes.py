@@ -25,9 +25,9 @@ _BETTER = 1e-4
 # many find small ones at all. One campaign never is a level.
 # Noticed by: test_level_changes.py::test_small_changes_take_longer
 _LENGTHS = np.array([2, 3, 4, 6, 10, 20, 40])
-# Campaigns of the old level: three are a level, with a wide interval.
-# Noticed by: test_workload_trends.py::test_a_reference_period_ends_at_a_change
-_MIN_BEFORE = 3
+# Campaigns of the old level: three are a level, with a wide interval; fewer show a fall, which
+# nothing confirms. Noticed by: test_workload_trends.py::test_a_reference_period_ends_at_a_change
+MIN_BEFORE = 3
 # Standard deviations to which an outlier counts, or the smallest change where that is more: two of
 # them are no new level beside three normal nights, and a large change counts for more than the dips
 # of a volume at its limit, which has hardly any scatter otherwise.
@@ -64,9 +64,11 @@ def find_level_changes(logs: Floats, *, worse: int, least_step: float) -> tuple[
     """
     changes: list[FoundChange] = []
     start, old = 0, np.empty(0)
-    for count in range(_MIN_BEFORE + 2, len(logs) + 1):
+    for count in range(MIN_BEFORE + 2, len(logs) + 1):
         level = logs[start:count]
         place = _split_place(level, old, len(changes), worse, least_step)
+        if not place and not changes:
+            place = _early_place(worse * level, -math.log1p(-least_step))
         if place:
             old = np.concatenate([old, level[:place] - median(level[:place])])
             start += place
@@ -80,7 +82,7 @@ def _split_place(level: Floats, old: Floats, changes: int, worse: int, least_ste
     The residuals of all earlier levels, `old`, share the scatter of the logarithms since then.
     """
     before = len(level) - _LENGTHS
-    before = before[before >= _MIN_BEFORE]
+    before = before[before >= MIN_BEFORE]
     if not len(before):
         return 0
     raw = np.concatenate([old, level - median(level)])
@@ -104,6 +106,18 @@ def _split_place(level: Floats, old: Floats, changes: int, worse: int, least_ste
         new = np.sort((raw[len(old) + before[n] :] - means[n]) * np.sign(steps[n]))
         if new[(len(new) - 1) // 2] >= max(_MIN_MEDIAN_SHARE * abs(steps[n]), least):
             return int(before[n])
+    return 0
+
+
+def _early_place(level: Floats, least: float) -> int:
+    """Return where a series got higher after too few campaigns to be a level; 0 for nowhere."""
+    for place in range(MIN_BEFORE - 1, 0, -1):
+        centre, count = median(level[place:]), len(level) - place
+        residuals = _clip_outliers(level[place:] - centre, least)
+        scatter = max(float(residuals.std(ddof=1)), _MIN_SCATTER) * _inflation(residuals[:-4])
+        limit = student_quantile(count - 1, 1 - _WORSE) * scatter * math.sqrt(1 + 1 / count)
+        if centre - level[:place].max() > max(limit, least):
+            return place
     return 0
 
 

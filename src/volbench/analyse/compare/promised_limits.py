@@ -183,13 +183,7 @@ class _Measure:
 
 
 def deliveries(frame: Frames, plans: Mapping[str, Run], profile: str = "") -> list[Delivery]:
-    """Return what each volume delivers of each of its limits, the worst first.
-
-    Args:
-        frame: returns a frame by name.
-        plans: id of a run to its plan.
-        profile: whose runs count; empty for all.
-    """
+    """Return what each volume delivers of each of its limits, the worst first."""
     rows = measured(frame("summary"))
     rows = rows[[_measures_a_limit(plans.get(run), profile) for run in rows["run"]]]
     if rows.empty:

@@ -53,12 +53,7 @@ class Precision:
 
 
 def judge_precision(values: Floats, within: float) -> Precision:
-    """Judge repeats in their order; may be called after each of them.
-
-    Args:
-        values: above 0, a repeat each.
-        within: largest relative half-width of the interval.
-    """
+    """Judge repeats in their order; may be called after each of them."""
     found = location_interval(values, confidence=1 - _LOOK)
     if len(values) < MIN_REPEATS:
         return Precision(found, within, "too few repeats")

@@ -20,7 +20,7 @@ from volbench.analyse.compare.comparison import (
     values_of_measure,
 )
 from volbench.analyse.compare.comparison_groups import ADDED, ARM
-from volbench.analyse.compare.level_changes import find_level_changes
+from volbench.analyse.compare.level_changes import MIN_BEFORE, find_level_changes
 from volbench.analyse.frames.design import WORKLOAD, asked_rate
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_cells import cells_of_frame
@@ -164,6 +164,14 @@ class Trend:
         return float(np.median(self.results[first:]))
 
     @property
+    def is_unconfirmed(self) -> bool:
+        """Whether it got worse after too few campaigns to be a level, and not again since then."""
+        first, worse = self.changes[0] if self.changes else None, self.loss(self.level)
+        if first is None or first.place >= MIN_BEFORE or worse <= self.tolerance:
+            return False
+        return worse - self.loss(first.after) <= self.tolerance
+
+    @property
     def is_new(self) -> bool:
         """Whether the last campaign made the state what it is."""
         is_found = bool(self.changes) and self.changes[-1].found == len(self.results) - 1
@@ -185,6 +193,8 @@ class Trend:
         if len(self.results) <= MIN_REFERENCE:
             return State.TOO_FEW
         worse = self.loss(self.level)
+        if self.is_unconfirmed:
+            return State.TOO_FEW
         if self.changes and worse > self.tolerance:
             return State.REGRESSION
         last = len(self.results) - 1
@@ -222,7 +232,7 @@ class Trends:
     def judged(self) -> tuple[Trend, ...]:
         """Workloads that occur in enough campaigns; all workloads if none does."""
         few = State.TOO_FEW
-        enough = tuple(trend for trend in self.rows if trend.is_blind or trend.state is not few)
+        enough = tuple(t for t in self.rows if t.is_blind or t.changes or t.state is not few)
         return enough or self.rows
 
     @property
@@ -307,11 +317,12 @@ def find_trends(
         summary: of all campaigns; with its options (`run_facts.with_options`) these are compared.
         sums: over the clients of each step, the frame ``aggregate``; None for none.
     """
+    if sums is None or sums.empty:
+        summary = _nights(summary)
     rows, remarks = _valid_rows(summary, findings, question)
     rows = rows if sums is None or sums.empty else with_sums(rows, sums)
     if rows.empty:
         raise _no_trend(remarks)
-    rows = _nights(rows)
     by = [find_column(name, list(rows.columns)) for name in question.by]
     measures = [known_latency(m, rows) for m in find_measures(question.metrics, rows)]
     starts, dated = _starts(summary)
@@ -460,7 +471,7 @@ def _trend(
         limits=None,
         changes=changes,
         tolerance=question.tolerance,
-        shortage=_shortage(len(numbers), reference),
+        shortage=_shortage(len(numbers), reference, until),
         disturbed=tuple(names[int(str(place))] for place in disturbed),
     )
 
@@ -503,20 +514,17 @@ def _logs(values: Floats) -> Floats:
 
 
 def reference_length(count: int, wanted: int | None, changed: int) -> int:
-    """Return the length of the reference period: it ends before the first change.
-
-    Args:
-        count: number of campaigns.
-        wanted: length that was asked for; None to choose.
-        changed: place of the first change; `count` for none.
-    """
+    """Return the length of the reference period, which ends before the first change, or `count`."""
     usual = max(1, min(USUAL_REFERENCE, count - 1), count // 2)
     return min(wanted or min(MAX_REFERENCE, usual), count, changed)
 
 
-def _shortage(count: int, reference: int) -> str:
+def _shortage(count: int, reference: int, until: int) -> str:
     if count <= MIN_REFERENCE:
         return f"{count} of at least {MIN_REFERENCE + 1} campaigns"
+    if reference < MIN_BEFORE and until < count:
+        campaigns = counted_noun(reference, "campaign")
+        return f"{campaigns} before {'is' if reference == 1 else 'are'} too few to confirm it"
     if reference < MIN_REFERENCE:
         return (
             f"no limits: the reference period has {reference} of at least {MIN_REFERENCE} campaigns"
@@ -527,13 +535,7 @@ def _shortage(count: int, reference: int) -> str:
 
 
 def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, float, float]:
-    """Return the lower limit, the centre and the upper limit of campaigns behind a reference.
-
-    Args:
-        reference: results of the reference period.
-        rows: number of trends that share the probability of a false alarm.
-        resolution: relative resolution of the metric.
-    """
+    """Return lower limit, centre and upper limit, of `rows` trends that share the false alarms."""
     logs = _logs(reference)
     count = len(logs)
     share = _false_alarms(count) / rows

@@ -156,8 +156,9 @@ def _reported_facts(run: Run, group: str) -> dict[str, object]:
 def _volume_key(view: RunView) -> str:
     """Return the identity of a volume; machines, unknown ones by campaign, may share its name."""
     run, host, volume = view.run, view.host, view.volume
-    campaign = f"{view.campaign.name} {view.campaign.created_utc}" * (run.host == UNKNOWN)
-    machine = host.machine if host and host.machine else campaign
+    machine = host.machine if host and host.machine else ""
+    if not machine and run.host == UNKNOWN:
+        machine = f"{view.campaign.name} {view.campaign.created_utc}"
     volume_id = (volume.serial if volume else "") or (host.persistent_volume if host else "")
     labels = "|".join(run.imported.labels.values()) if run.imported else ""
     return f"{run.host}|{machine}|{run.volume.target}|{volume_id}" + (labels and f"|{labels}")

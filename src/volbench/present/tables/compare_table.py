@@ -236,7 +236,7 @@ def trend_headline(trends: Trends) -> str:
 
 def course_sentences(trends: Trends) -> list[str]:
     """Return what fell and since when, or that nothing did, and how many have which state."""
-    fallen = [row for row in trends.judged if row.state.is_bad]
+    fallen = [row for row in trends.judged if row.state.is_bad or row.is_unconfirmed]
     words = [f"{row.name}, {measure_name(row.measure)}: {trend_words(row)}." for row in fallen]
     known, count = sum(row.state is not State.TOO_FEW for row in trends.rows), len(trends.rows)
     where = f" in {known} of {count} trends; the others are undecided" if known < count else ""
@@ -260,7 +260,7 @@ def trend_words(trend: Trend) -> str:
         return f"{trend.cleared} ({trend_words(replace(trend, cleared=''))})"
     state, changes = trend.state, trend.changes
     if state is State.TOO_FEW:
-        return trend.shortage
+        return ": ".join([*(change_words(trend, each) for each in changes[:1]), trend.shortage])
     if state is State.OUTSIDE:
         loss = percent(trend.loss(float(trend.results[-1])))
         return f"{state.value}: the last campaign is {loss} % worse than the reference"
