@@ -33,7 +33,7 @@ CEILINGS = {
     "src/volbench/plan": 4_479,
     "src/volbench/present": 13_530,
     "src/volbench/store": 2_398,
-    "tests": 61_316,
+    "tests": 61_320,
     "words of docs and README": 45_490,
     "verbs": 20,
     "options": 131,

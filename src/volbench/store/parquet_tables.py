@@ -51,9 +51,9 @@ _ARROW = {
 _GROUP_ROWS = 100_000
 
 # Incremented when the same raw files yield different values, so that tables are rebuilt
-TABLES_VERSION = "24"
+TABLES_VERSION = "25"
 # Incremented when the same rows yield different verdicts, findings or aggregates
-RULES_VERSION = "23"
+RULES_VERSION = "24"
 # Rows that a section of a run has at most in each frame without a time
 _SECTION_ROWS = {
     "histogram": 35_000,

@@ -27,6 +27,7 @@ def test_a_bench_fio_folder_is_read(tmp_path: Path) -> None:
         prefix = f"randread-iodepth-{depth}-numjobs-3"
         folder = tmp_path / "RAID ARRAY" / "md0" / "4k"
         options = dict.fromkeys(("write_bw_log", "write_iops_log"), f"/root/out/{prefix}")
+        options |= {"ioengine": "libaio", "direct": "1"}
         text = result_of(NUMJOBS, jobname="FIOJOB", iodepth=str(depth), **options)
         put(folder / f"randread-{depth}-3.json", numjobs(text, 3))
         copy_logs(NUMJOBS, folder, prefix=prefix)

@@ -86,7 +86,7 @@ def test_columns_of_new_versions_are_told_apart(tmp_path: Path) -> None:
     assert windows == {**windows, "both": 1.0, "issue": 0.1}
     assert "in/old_clat.1.log" in {problem.path for problem in intake.remarks}
     assert opened.series().query("job == 'same'")["clat_mean_s"].tolist() == [15e-9] * 2
-    assert Dataset([opened]).answer[-1].startswith("Left out: 3 series without a result")
+    assert "Left out: 3 series without a result" in "\n".join(Dataset([opened]).answer)
     lost = opened.frame("findings").query("rule == 'bad-log-rows'")["message"].tolist()
     assert [text.partition(" ")[0] for text in lost] == ["1"]  # of less than an interval
     series = opened.series()

@@ -131,7 +131,7 @@ def _sum_of(members: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
     sums = {name: sum(numbers[name]) for name in _ADDED if numbers[name]}
     if ios and len(ios) == len(numbers["lat_mean_s"]):
         sums["lat_mean_s"] = math.fsum(map(mul, numbers["lat_mean_s"], ios)) / sum(ios)
-        sums["lat_max_s"] = max(numbers["lat_max_s"])
+        sums["lat_max_s"] = max(numbers["lat_max_s"], default=math.nan)
     volume = ":".join(sorted(parts, key=natural_order))
     runs = [row["run"] for row in members]
     return {**first, **unknown, **sums, "volume": volume, "client": None, _MEMBERS: runs}

@@ -211,14 +211,14 @@ def announce(room: Room, key: str, client: "int | None") -> "tuple[int, tuple[st
     """
     place, path, needed_bytes, files = room
     prefix = "volbench-room-{}:{}-".format(*place)
-    name = "{}{}.{}".format(prefix, client, _matching(_KEY, key))
+    name = "{}{}.{}".format(prefix, client, key)
     with _Folder(_base()) as folder:
         for _ in range(_TURNS):
             with contextlib.suppress(OSError):
                 fcntl.flock(folder.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             time.sleep(_TURN_S)
-        if client is not None:
+        if client is not None and _KEY.match(key):  # a survey has none, and writes next to nothing
             text = json.dumps([needed_bytes + _allocated_bytes(files), files])
             _keep(name, folder.keep_locked(name, text))
         announced = {}  # type: dict[str, int]

@@ -41,6 +41,7 @@ _AS_USER = (
     files.which,
     files.write_files,
     kernel_sampler.sample_disks,
+    locks.announce,
     locks.campaigns_beside,
     locks.lock_holder,
     locks.places,
@@ -61,7 +62,6 @@ _AS_USER = (
 _AS_ROOT = (
     block_reads.sample_blocks,
     held_device.edges_digest,
-    locks.announce,
     process_io.sample_processes,
     processes.lifetime,
     used_blocks.used_blocks,
