@@ -248,7 +248,7 @@ def ratio_text(ratio: float, whole: Callable[[float], int] = round) -> str:
 
 
 def span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
-    """Return the least and the greatest value, e.g. ``877 to 911 MB/s``."""
+    """Return the range of values, e.g. ``877 to 911 MB/s``."""
     low, high = (shown(value) for value in (min(values), max(values)))
     if low == high:
         return low

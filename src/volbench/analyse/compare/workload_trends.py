@@ -42,7 +42,7 @@ MIN_REFERENCE = 4
 # Campaigns of a reference period where there are enough: with fewer, limits are wider than most
 # regressions. Noticed by: test_workload_trends.py::test_five_campaigns_are_enough
 USUAL_REFERENCE = 8
-# Time without a start between two nights: nightly runs of up to half a day are told apart.
+# Pause between starts that separates two nights: nightly runs last up to half a day.
 # Noticed by: test_workload_trends.py::test_nights_of_one_folder_are_campaigns
 _NIGHT = pd.Timedelta(hours=6)
 Facts = Mapping[str, Mapping[str, str]]

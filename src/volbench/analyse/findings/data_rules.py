@@ -106,7 +106,8 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
         is_open = WORDS[Cause.WARMING] in cause.candidates and view.run.imported is None
         if is_open or cause.cause is Cause.WARMING:
             below = format_percent(1 - cause.level / cause.evidence["plateau_iops"])
-            whether = f"undecided whether from {' or '.join(cause.candidates)}" * is_open
+            open_causes = " or ".join(cause.candidates)
+            whether = f"undecided whether from {open_causes}" if is_open else ""
             yield observed(
                 cause,
                 f"The rate started at {format_count(cause.level)} IOPS, {below} below its plateau,"

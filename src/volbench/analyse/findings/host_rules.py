@@ -272,10 +272,9 @@ def host_noise(view: RunView, context: Context) -> Iterator[Observation]:
             for each in context.explanations(view)
         )
         if math.isnan(off):
-            result = f"{'none shows' if flags.all() else 'the others are too few to show'}"
-            result += (
-                " the rate on an idle host" + is_limited * ", but the rate was flat at a limit"
-            )
+            shown = "none shows" if flags.all() else "the others are too few to show"
+            limited = ", but the rate was flat at a limit" if is_limited else ""
+            result = f"{shown} the rate on an idle host{limited}"
         elif off < _MIN_OFF or format_count(clean) == format_count(every):
             result = f"they changed the result by less than {0.1 if off < _MIN_OFF else 1} %"
         else:

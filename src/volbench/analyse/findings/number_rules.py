@@ -122,7 +122,7 @@ def fio_defect(view: RunView, _: Context) -> Iterator[Observation]:
     severity=Severity.NOTE,
     looks_at="Log files without a single line, other than slat logs.",
     why="Without logs there is no series, so nothing can be said about changes during the run.",
-    advice=("Use a longer runtime, or a shorter interval of the logs: --set sample=100ms."),
+    advice="Use a longer runtime, or a shorter interval of the logs: --set sample=100ms.",
 )
 def empty_logs(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the number of empty logs of a run."""
