@@ -1,6 +1,7 @@
 """Prometheus server that scrapes a campaign."""
 
 import json
+import random
 import socket
 import subprocess
 import time
@@ -24,10 +25,12 @@ scrape_configs:
 
 
 def free_port() -> int:
-    """Return a port on loopback that nobody listens on."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port on loopback that nobody listens on and the kernel gives to no connection."""
+    while True:
+        port = random.randint(20000, 29999)  # noqa: S311 - below the kernel's ephemeral ports
+        with closing(socket.socket()) as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 class Prometheus:
