@@ -186,3 +186,11 @@ def test_a_permission_may_be_a_relative_path(
     arguments = ("measure", "--on", "disk.img", "--rw", "randwrite", "--dry-run")
     assert call(*arguments).returncode == 3
     assert call(*arguments, "--allow-destroy", "disk.img").returncode == 0
+
+
+def test_values_given_one_by_one_are_all_measured(tmp_path: Path) -> None:
+    """Most tools take the last of repeated options, which would leave out workloads unsaid."""
+    each = ("--rw", "randread", "--rw", "read", "--bs", "4k,16k", "--bs", "64k", "--repeat", "1")
+    done = call("measure", "--on", tmp_path, "--dry-run", *each)
+    assert done.returncode == 0, done.stderr
+    assert "6 of them measured" in done.stdout + done.stderr

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -194,7 +195,7 @@ def flag(name: str, text: str, keyword: str = "") -> Decorator:
 
 
 def names_option(name: str, keyword: str, *, text: str, metavar: str = "COLUMN,...") -> Decorator:
-    """Return an option that takes names separated by commas, such as ``--by``, as a tuple."""
+    """Return an option such as ``--by``: names with commas, or given several times, as a tuple."""
 
     def parse(value: str) -> tuple[str, ...]:
         names = split_names(value)
@@ -202,8 +203,13 @@ def names_option(name: str, keyword: str, *, text: str, metavar: str = "COLUMN,.
             raise InputError(f"{name} has no value", hint=f"write it like {name} {metavar}")
         return names
 
+    def join(_: click.Context, __: click.Parameter, given: Iterable[Iterable[str]]) -> object:
+        return tuple(chain.from_iterable(given))
+
     kind = Quantity(metavar, parse)
-    return click.option(name, keyword, type=kind, metavar=metavar, default="", help=text)
+    return click.option(
+        name, keyword, type=kind, metavar=metavar, multiple=True, callback=join, help=text
+    )
 
 
 def split_names(text: str) -> tuple[str, ...]:
