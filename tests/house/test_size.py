@@ -14,7 +14,7 @@ from volbench.present.plots.kinds import KINDS
 
 CEILINGS = {
     "src/volbench/": 877,
-    "src/volbench/analyse": 14_968,
+    "src/volbench/analyse": 14_985,
     "src/volbench/api": 2_557,
     "src/volbench/cli": 6_466,
     "src/volbench/engine": 8_073,
@@ -33,7 +33,7 @@ CEILINGS = {
     "src/volbench/plan": 4_479,
     "src/volbench/present": 13_530,
     "src/volbench/store": 2_398,
-    "tests": 61_331,
+    "tests": 61_337,
     "words of docs and README": 45_490,
     "verbs": 20,
     "options": 131,

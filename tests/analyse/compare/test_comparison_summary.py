@@ -73,6 +73,12 @@ def test_an_inconclusive_workload_is_not_called_equal() -> None:
     assert noisy.interval.high > 10
     assert "no significant difference for 1 of 2 random reads (" in answer
     assert "; inconclusive: too noisy for 1 of 2 random reads (the repeats vary" in answer
+    writes = [side.replace({"rw": {"randread": "randwrite"}}) for side in (base, candidate)]
+    writes = [side.assign(direction="write", job=side["job"] + "w") for side in writes]
+    both = (pd.concat(pair) for pair in zip((base, candidate), writes, strict=True))
+    assert headlines(compared(*both))[0].startswith(
+        "B against A, iops: no difference shown in any of 4 workloads: estimates -"
+    )
     wide = jobs({"randread1": 1000.0}, repeats=3).assign(iops=[500.0, 1000.0, 2000.0])
     [answer] = headlines(compared(wide, wide.assign(iops=wide["iops"] * 1.3)))
     assert answer.startswith("B against A, iops: looks 1.3x faster, but ")

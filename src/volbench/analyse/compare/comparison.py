@@ -460,11 +460,28 @@ def _of_many(of_candidate: Mapping[str, Sequence[Compared]], against: str) -> st
 
 
 def _said_once(rows: Sequence[Compared]) -> list[str]:
-    """Return the clauses with the reason why none was tested, such as one run per side, once."""
+    """Return the clauses, with what they share once: that nothing is shown, or not tested, and why.
+
+    Kinds of workloads that do not differ, some since their repeats scatter, are one clause.
+    """
     clauses, reason = list(_clauses(rows)), untested_words("", rows[0].shortage)
+    is_open = {row.verdict for row in rows} <= {Verdict.NOT_SHOWN, Verdict.INCONCLUSIVE}
+    if is_open and len(clauses) > 1 and len({row.kind for row in rows}) > 1:
+        return [_nothing_shown(rows)]
     if clauses[1:] and all(f", {reason}" in clause for clause in clauses):
         clauses = [*(clause.replace(f", {reason}", "") for clause in clauses), reason]
     return clauses
+
+
+def _nothing_shown(rows: Sequence[Compared]) -> str:
+    """Return that no workload differs as far as the repeats show, and how far they may."""
+    widest = max(rows, key=_width)
+    low, *_, high = sorted(row.ratio for row in rows)
+    return (
+        f"no difference shown in any of {len(rows)} workloads: estimates {_ends(low, high)}"
+        f" ({_interval_words(widest)}, the widest); more repeats of both in one campaign would"
+        " decide"
+    )
 
 
 def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
