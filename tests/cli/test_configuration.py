@@ -156,3 +156,21 @@ def test_results_outside_the_folder_are_confirmed(folder: Path) -> None:
     assert done.returncode == 3
     assert f"volbench.toml puts results outside its folder, in {outside}" in done.stderr
     assert not outside.exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("allow_destroy", "serial:WD-1"), ("python", "/opt/own/python3")]
+)
+def test_consent_of_a_configured_inventory_is_typed(key: str, value: str, folder: Path) -> None:
+    """A checkout of somebody else erases no disk and starts no program of its own on a host."""
+    host = f"address: local, volumes: {{data: '{folder}/near'}}"
+    (folder / "fleet.yaml").write_text(f"hosts: {{vm1: {{{host}, {key}: '{value}'}}}}\n")
+    (folder / "volbench.toml").write_text('inventory = "fleet.yaml"\n')
+    done = call(*PLAN, cwd=folder)
+    assert done.returncode == 3
+    words = f"fleet.yaml, which only volbench.toml names, sets {key} of vm1: {value}"
+    assert words in done.stderr
+    assert "type it: --inventory fleet.yaml" in done.stderr
+    assert call(*PLAN, "--inventory", "fleet.yaml", cwd=folder).returncode == 0
+    (folder / "fleet.yaml").write_text(f"hosts: {{vm1: {{{host}}}}}\n")
+    assert call(*PLAN, cwd=folder).returncode == 0

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from volbench.api.run_profiles import DEFAULT_RESULTS
 from volbench.cli.verb_groups import questions_shown
-from volbench.errors import InputError, RefusedError, did_you_mean, unread
+from volbench.errors import InputError, RefusedError, did_you_mean, quoted, unread
+
+if TYPE_CHECKING:
+    from volbench.model.campaign.host import Host
 
 LOCAL_FILE = Path("volbench.toml")
 # Key to what it stands for
 KEYS = {
     "targets": "Role to device, file, directory or NBD URI, for run and measure.",
-    "inventory": "List of hosts, for run; not used with --on.",
+    "inventory": "List of hosts, for run; not used with --on. Consent in it is typed: --inventory.",
     "prices": "Price list, for price.",
     "pod": "Table with settings of pods, for run --k8s: the keys of --pod.",
     "results": "Folder in which new campaign folders are created.",
@@ -132,6 +135,22 @@ def unless_targets_are_given(
     """Leave out a configured inventory where ``--on`` names a target of this machine."""
     is_configured = context.get_parameter_source(str(option.name)) is _FROM_FILE
     return None if is_configured and targets_are_given(context) else value
+
+
+def refuse_untyped_consent(inventory: Path | None, hosts: Sequence[Host]) -> None:
+    """Refuse consent and programs of an inventory that only a file of defaults names."""
+    context = click.get_current_context()
+    if context.get_parameter_source("inventory") is not _FROM_FILE:
+        return
+    file = context.find_root().obj["inventory"].file
+    for host in hosts:
+        given = {"allow_destroy": ", ".join(host.allow_destroy), "python": host.python}
+        for key, value in given.items():
+            if value:
+                raise RefusedError(
+                    f"{inventory}, which only {file} names, sets {key} of {host.name}: {value}",
+                    hint=f"if that is intended, type it: --inventory {quoted(inventory)}",
+                )
 
 
 def targets_are_given(context: click.Context) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.configuration import unless_targets_are_given
+from volbench.cli.configuration import refuse_untyped_consent, unless_targets_are_given
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     PATH,
@@ -169,7 +169,9 @@ class HostSelection:
             self.named,
             on_note=lambda note: click.echo(f"note: {note}", err=True),
         )
-        return select(inventory, self.limits)
+        selected = select(inventory, self.limits)
+        refuse_untyped_consent(self.inventory, selected.hosts)
+        return selected
 
     def on(
         self, targets: Sequence[str], placement: object = None
