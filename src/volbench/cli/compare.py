@@ -174,12 +174,19 @@ def compared(
 
 def fail_on_regression(comparison: Comparison) -> None:
     """Fail on a regression, or where none could be seen; print what cannot be ruled out."""
-    from volbench.analyse.compare.comparison_result import Regression, size_words, together
+    from volbench.analyse.compare.comparison_result import (
+        Regression,
+        Verdict,
+        size_words,
+        together,
+    )
 
     tolerance = percent(max([row.tolerance or 0 for row in comparison.rows], default=0))
     beyond = f"a regression beyond {tolerance} %"
     unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
     for row in unsure:
+        if row.verdict is Verdict.TOO_FEW and not row.is_alarm:
+            continue  # what looks no worse is part of the count below
         why = row.words if row.shortage else f"it may be worse by {size_words(_worst_change(row))}"
         click.echo(f"not ruled out: {beyond} of {_comparison_label(row)}: {why}", err=True)
     significant = [row for row in comparison.rows if row.regression is Regression.SHOWN]

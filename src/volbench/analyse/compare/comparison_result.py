@@ -63,6 +63,7 @@ class Compared:
     tolerance: float | None = None  # acceptable relative difference; None if not given
     base_asked: str = ""  # what fio was asked to keep, such as ``rate_iops=3000``
     candidate_asked: str = ""  # same, of the candidate
+    confirmed: bool = False  # whether its repetition shows that it is worse
     # number of runs with a finding, by rule
     warnings: Mapping[str, int] = field(default_factory=dict)
 
@@ -107,6 +108,8 @@ class Compared:
         if self.tolerance is None:
             return None
         interval = self.interval
+        if self.confirmed:
+            return Regression.SHOWN
         if interval is None or self.is_as_asked:
             return Regression.UNDECIDED
         sign = 1 if self.measure.more_is_better else -1
@@ -115,6 +118,17 @@ class Compared:
         if best < bound:
             return Regression.SHOWN
         return Regression.UNDECIDED if worst < bound else Regression.RULED_OUT
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether it is a regression, or looks like one but has too few repeats to be tested."""
+        is_untested = self.regression is Regression.UNDECIDED and self.verdict is Verdict.TOO_FEW
+        looks_worse = is_untested and self.loss(self.ratio) > (self.tolerance or 0.0)
+        return looks_worse or self.regression is Regression.SHOWN
+
+    def loss(self, ratio: float) -> float:
+        """Return by how much a ratio to the base is worse, as a share."""
+        return 1 - ratio if self.measure.more_is_better else ratio - 1
 
     @property
     def detectable(self) -> float:
@@ -137,7 +151,8 @@ class Compared:
         interval = self.interval
         if interval is None:
             looks = "" if math.isnan(self.ratio) else change_words(self.ratio, self.measure)
-            return untested_words(looks, self.shortage)
+            again = f"{looks}, and again when repeated"
+            return again if self.confirmed else untested_words(looks, self.shortage)
         verdict = self.verdict
         if verdict is Verdict.INCONCLUSIVE:
             even = max(times for times in _TOO_NOISY if times <= 1 + self.detectable)

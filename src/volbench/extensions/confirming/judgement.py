@@ -15,6 +15,7 @@ import click
 
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison_result import Compared, Regression
+from volbench.analyse.compare.repeat_statistics import MIN_REPEATS, unpaired_contrast
 from volbench.analyse.compare.workload_trends import (
     LevelChange,
     State,
@@ -84,8 +85,14 @@ class Alarm:
         if math.isnan(self.again):
             return f"{self.name}: not refuted: the repetition has no result that counts"
         numbers = f"{_loss_words(self.loss)} at first, {_loss_words(self.again)} in the repetition"
-        slow = max(self.host, self.host_again)
+        slow, possible = max((self.host_again, self.possible_again), (self.host, self.possible))
         end = "as well" if self.outcome is Outcome.CONFIRMED else "than usual"
+        if possible < slow:
+            end += ", but not the cause: " + (
+                f"fio needs it for at most {percent(possible)} % of the time"
+                if possible
+                else "a limit held the rate"
+            )
         host = f"; host {100 * slow:.0f} % slower {end}" if slow > 0 else ""
         return f"{self.name}: {self.outcome.value}: {numbers}{host}"
 
@@ -122,7 +129,7 @@ def judged_again(result: Any, *asked: Any, measure: Callable[[Path, set[str]], P
     outcomes = {id(row): alarm.outcome for row, alarm in zip(rows, found, strict=True)}
     refuted = {row: said.value for row, said in outcomes.items() if said is not Outcome.CONFIRMED}
     remarks = (*result.remarks, *(alarm.words for alarm in found))
-    return replace(result, rows=subject.without(refuted), remarks=remarks)
+    return replace(result, rows=subject.judged(refuted, repeated), remarks=remarks)
 
 
 def _subject(result: Any, *asked: Any) -> Any:  # noqa: ANN401 - of either kind
@@ -201,7 +208,7 @@ class _Trends:
         name = f"{row.name} {measure_name(row.measure)}"
         return name, row.loss(float(row.results[-1])), again, max(row.tolerance, least)
 
-    def without(self, refuted: Mapping[int, str]) -> tuple[Trend, ...]:
+    def judged(self, refuted: Mapping[int, str], _: Trends) -> tuple[Trend, ...]:
         return tuple(replace(row, cleared=refuted.get(id(row), "")) for row in self.result.rows)
 
 
@@ -225,6 +232,12 @@ def _speeds_in(path: str | Path) -> list[Sequence[float]]:
     return []
 
 
+def _are_at_limits(path: str | Path) -> bool:
+    """Return whether a limit held the rate of each run, so that its host did not."""
+    verdicts = open_campaigns(*campaign_folders(Path(path), with_results=False)).frame("verdicts")
+    return bool(len(verdicts) and verdicts["bottleneck"].isin(_LIMITS).all())
+
+
 @dataclass(frozen=True)
 class _Comparison:
     """A comparison, whose candidate may be measured again."""
@@ -240,6 +253,7 @@ class _Comparison:
         usual, *others = map(_speeds_in, self.campaigns)
         said = [
             f"host {words} in {Path(folder).name} than in {Path(self.campaigns[0]).name}"
+            + ", but a limit held the rate of every run" * _are_at_limits(folder)
             for folder, speeds in zip(self.campaigns[1:], others, strict=True)
             for words in sorted({speed_words(own, usual) for own in speeds if usual} - {""})
         ]
@@ -259,8 +273,7 @@ class _Comparison:
     def alarming(self) -> list[Compared]:
         if self.question.tolerance is None:
             raise InputError("--confirm measures regressions again", hint="add --baseline")
-        shown = [row for row in self.result.rows if row.regression is Regression.SHOWN]
-        return [row for row in shown if row.job]
+        return [row for row in self.result.rows if row.is_alarm and row.job]
 
     @property
     def speeds(self) -> tuple[Sequence[Sequence[float]], Sequence[Sequence[float]]]:
@@ -276,16 +289,34 @@ class _Comparison:
 
     @staticmethod
     def losses(row: Compared, repeated: Comparison) -> tuple[str, float, float, float]:
-        key = row.label, row.by, row.measure
-        ratios = [
-            each.ratio for each in repeated.rows if (each.label, each.by, each.measure) == key
-        ]
-        sign = -1 if row.measure.more_is_better else 1
-        first, again = (sign * (ratio - 1) for ratio in (row.ratio, *(ratios or [math.nan])[:1]))
+        ratios = [each.ratio for each in _same_cell(row, repeated)]
+        first, again = map(row.loss, (row.ratio, *(ratios or [math.nan])[:1]))
         name = f"{', '.join([row.label, *row.by.values()])} {measure_name(row.measure)}"
         return name, first, again, max(row.tolerance or 0.0, first / 2)
 
-    def without(self, refuted: Mapping[int, str]) -> tuple[Compared, ...]:
-        return tuple(
-            replace(row, tolerance=None) if id(row) in refuted else row for row in self.result.rows
-        )
+    def judged(self, refuted: Mapping[int, str], repeated: Comparison) -> tuple[Compared, ...]:
+        """The rows: a single run that is slower is a regression if its repetition shows it."""
+        alarming = {id(row) for row in self.alarming}
+
+        def of(row: Compared) -> Compared:
+            if id(row) in refuted:
+                return replace(row, tolerance=None)
+            untested = [] if row.contrast or id(row) not in alarming else _same_cell(row, repeated)
+            return replace(row, confirmed=any(map(_is_shown, untested)))
+
+        return tuple(map(of, self.result.rows))
+
+
+def _same_cell(row: Compared, repeated: Comparison) -> list[Compared]:
+    key = row.label, row.by, row.measure
+    return [each for each in repeated.rows if (each.label, each.by, each.measure) == key]
+
+
+def _is_shown(repeated: Compared) -> bool:
+    """Return whether a repetition is worse than the base, which may be a single run."""
+    base, candidate = repeated.base_group, repeated.candidate_group
+    has_zero = any((group.values <= 0).any() for group in (base, candidate))
+    if not repeated.contrast and candidate.repeats >= MIN_REPEATS and not has_zero:
+        found = unpaired_contrast(base, candidate, resolution=repeated.measure.resolution)
+        repeated = replace(repeated, contrast=found)
+    return repeated.regression is Regression.SHOWN

@@ -174,6 +174,7 @@ def _identity(rows: Sequence[_Judged]) -> Iterator[Column[_Judged]]:
 def _chance_notes(rows: Sequence[Compared]) -> list[str]:
     """Return that untested differences may be chance, and how far their repeats differ."""
     untested = [row for row in rows if row.verdict is Verdict.TOO_FEW and row.ratio > 0]
+    untested = [row for row in untested if not row.confirmed]
     groups = [group for row in untested for group in (row.base_group, row.candidate_group)]
     spreads = [max(g.values) / min(g.values) for g in groups if g.repeats > 1 and min(g.values) > 0]
     known = f"by up to {change_text(max(spreads)).lstrip('+')}" if spreads else "unknown"
