@@ -153,6 +153,25 @@ def test_a_fall_after_one_or_two_nights_is_not_stable(at: int, few: str) -> None
         assert Trends((trend,), ()).judged == (trend,)
 
 
+@pytest.mark.slow
+def test_a_fall_in_the_last_nights_is_not_stable() -> None:
+    """Of six, two show it, but do not confirm it; at most 2 % of unchanged series look like it."""
+    quiet = np.array([1000, 1004, 999, 1002, 700, 702])
+    fallen = only(summary_of(6, level=lambda night, _: float(quiet[night])))
+    assert fallen.state is not State.STABLE
+    rng = np.random.default_rng(1)
+    words = set()
+    for _ in range(20):
+        rates = 1000 * np.exp(0.05 * rng.standard_normal(6)) * [1, 1, 1, 1, 0.7, 0.7]
+        late = only(summary_of(6, level=lambda night, _, rates=rates: rates[night]))
+        words.update([trend_words(late)] if late.is_late else [])
+        assert not late.is_late or (late.state, late.limits) == (State.TOO_FEW, None)
+    assert any(text.endswith("the last 2 campaigns are too few to confirm it") for text in words)
+    noise = (1000 * np.exp(0.05 * rng.standard_normal(6)) for _ in range(300))
+    flat = [only(summary_of(6, level=lambda n, _, rates=rates: rates[n])) for rates in noise]
+    assert sum(trend.state is not State.STABLE for trend in flat) <= 6
+
+
 def test_the_reference_period_can_be_chosen() -> None:
     """Its length is that which was asked for."""
     assert only(summary_of(60), reference=30).reference == 30

@@ -141,9 +141,12 @@ def test_jobs_are_ranked_separately() -> None:
 def test_families_are_compared() -> None:
     """Flavors of one family are one offer, whose cost is a range."""
     rows = runs(*spread("a"), *spread("b"), *spread("d"))
-    found = {offer.name: offer for offer in offered(rows, PRICES, "family").offers}
+    families = offered(rows, PRICES, "family")
+    found = {offer.name: offer for offer in families.offers}
     assert found["x"].monthly == (10, 20)
     assert found["x"].volumes == 2
+    pooled = "x: one row for 2 volumes, host-a /dev/sdb and host-b /dev/sdb; to list each: --by"
+    assert f"{pooled} family,volume" in families.notes
     assert list(found["y"].monthly) == [pytest.approx(73), pytest.approx(73)]
 
 

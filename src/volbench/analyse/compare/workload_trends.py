@@ -82,6 +82,13 @@ _MAX_FACTOR = 10.0
 # The same of an early reference: a workload of which half may be lost unnoticed is not yet stable.
 # Noticed by: test_workload_trends.py::test_limits_that_show_nothing_decide_nothing
 _MAX_EARLY_FACTOR = 2.0
+# Last campaigns of a short series that are a fall together, though none is beyond its limits: the
+# first of them widened these. Noticed by:
+# test_workload_trends.py::test_a_fall_in_the_last_nights_is_not_stable
+_LATE = 3, 2
+# Share of unchanged series whose last campaigns, each of them, are as far below the earlier ones.
+# Noticed by: as _LATE
+_LATE_FALSE_ALARMS = 0.02
 
 
 class State(StrEnum):
@@ -137,6 +144,7 @@ class Trend:
     tolerance: float  # acceptable relative change for the worse
     shortage: str = ""  # reason for missing or useless limits
     is_blind: bool = False  # whether the limits are too wide to decide
+    is_late: bool = False  # whether it fell in the last campaigns, which are too few to be a level
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
     last_jobs: tuple[str, ...] = ()  # names of the workload in its last campaign
     cleared: str = ""  # why a repetition refutes the alarm of its state
@@ -165,8 +173,10 @@ class Trend:
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Whether it got worse after too few campaigns to be a level, and not again since then."""
+        """Whether it got worse before or after too few campaigns to be a level, and not again."""
         first, worse = self.changes[0] if self.changes else None, self.loss(self.level)
+        if self.is_late:
+            return True
         if first is None or first.place >= MIN_BEFORE or worse <= self.tolerance:
             return False
         return worse - self.loss(first.after) <= self.tolerance
@@ -352,7 +362,8 @@ def find_trends(
     if not trends:
         raise _no_trend(remarks)
     judged = max(1, sum(not trend.shortage for trend in trends))
-    done = [_add_facts(_add_limits(trend, judged), facts or {}) for trend in trends]
+    limited = [_add_late_fall(_add_limits(trend, judged), judged) for trend in trends]
+    done = [_add_facts(trend, facts or {}) for trend in limited]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
     names = tuple(starts)
@@ -534,11 +545,13 @@ def _shortage(count: int, reference: int, until: int) -> str:
     return ""
 
 
-def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, float, float]:
+def limits_of(
+    reference: Floats, rows: int, resolution: float, false_alarms: float | None = None
+) -> tuple[float, float, float]:
     """Return lower limit, centre and upper limit, of `rows` trends that share the false alarms."""
     logs = _logs(reference)
     count = len(logs)
-    share = _false_alarms(count) / rows
+    share = (_false_alarms(count) if false_alarms is None else false_alarms) / rows
     scatter = float(np.abs(np.diff(logs)).mean()) / _NEIGHBOURS
     width = student_quantile(_FREEDOM * (count - 1), 1 - share) * math.sqrt(1 + 1 / count)
     half = max(width * scatter, math.log1p(resolution))
@@ -562,6 +575,31 @@ def _add_limits(trend: Trend, rows: int) -> Trend:
         why = f"{len(reference)} reference campaigns are too few to show a change below {shown}"
         return replace(trend, limits=limits, shortage=why, is_blind=True)
     return replace(trend, limits=limits)
+
+
+def _add_late_fall(trend: Trend, rows: int) -> Trend:
+    """Add the fall in the last campaigns of a short series that is stable otherwise."""
+    if trend.state is not State.STABLE or trend.reference >= _LONG_REFERENCE or trend.changes:
+        return trend
+    for after in _LATE:
+        before, last = trend.results[:-after], trend.results[-after:]
+        if len(before) < MIN_BEFORE:
+            continue
+        low, _, high = limits_of(before, rows, trend.measure.resolution, _LATE_FALSE_ALARMS)
+        more_is_better, level = trend.measure.more_is_better, median(before)
+        beyond = last < low if more_is_better else last > high
+        fall = LevelChange(len(before), level, median(last), len(trend.results) - 1)
+        late = replace(
+            trend,
+            changes=(fall,),
+            reference=len(before),
+            limits=None,
+            shortage=f"the last {after} campaigns are too few to confirm it",
+            is_late=True,
+        )
+        if beyond.all() and late.loss(fall.after) > trend.tolerance:
+            return late
+    return trend
 
 
 def _add_facts(trend: Trend, facts: Facts) -> Trend:

@@ -27,6 +27,7 @@ from volbench.analyse.frames.design import ASKED, WORKLOAD, asked_rate
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.run_facts import fact_columns
+from volbench.analyse.frames.workload_words import first_names
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -138,6 +139,13 @@ def market(
     for _, of_offer in kept.groupby(["cell", *columns], sort=False, dropna=False):
         cells.setdefault(int(of_offer["cell"].iloc[0]), []).append(_Cell(of_offer, columns))
     remarks = [*notes, *(f"Rates are the highest {bounds}" for bounds in {*within.values()})]
+    names = ",".join([*(name.removeprefix(LABEL_PREFIX) for name in columns), "volume"])
+    remarks += [
+        f"{cell.name}: one row for {len(volumes)} volumes, {first_names(volumes, _MAX_NAMED)};"
+        f" to list each: --by {names}"
+        for cell in itertools.chain(*cells.values())
+        if len(volumes := dict.fromkeys(cell.rows["host"] + " " + cell.rows["volume"])) > 1
+    ]
     if len(kept) < len(rows):
         remarks.append(_unsteady_note(rows, kept, columns))
     paid = {*columns, *ASKED, *VOLUME_FACTS, "limit_iops", "limit_bw_bytes_per_s"}
