@@ -18,7 +18,7 @@ CEILINGS = {
     "src/volbench/api": 2_557,
     "src/volbench/cli": 6_494,
     "src/volbench/engine": 8_073,
-    "src/volbench/execute": 9_866,
+    "src/volbench/execute": 9_901,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_646,
     "src/volbench/extensions/confirming": 706,

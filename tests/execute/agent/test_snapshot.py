@@ -2,6 +2,7 @@
 
 import errno
 import json
+import mmap
 import os
 import signal
 import socket
@@ -10,16 +11,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.engine.conftest import Disks
 from tests.waiting import PATIENCE_S, Started, until
-from volbench.execute.agent import block_reads, processes
+from volbench.execute.agent import block_reads, processes, snapshot
 from volbench.execute.agent.block_reads import flush, sample_blocks, sample_nbd
 from volbench.execute.agent.facts import survey
+from volbench.execute.agent.files import stat_in
 from volbench.execute.agent.held_device import allocated_bytes
 from volbench.execute.agent.snapshot import Snapshot, within
 from volbench.execute.agent.used_blocks import used_blocks
@@ -75,6 +77,30 @@ def test_a_hung_volume_is_skipped() -> None:
 
 
 @pytest.mark.root
+def test_the_time_to_find_a_program_grows_with_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host with thousands of them is not refused; a file stays in use while it is mapped."""
+    examined: list[int] = []
+
+    def count(_limit_s: float, work: Callable[..., str], pids: list[str], *rest: object) -> str:
+        examined.append(len(pids))
+        return work(pids, *rest)
+
+    own = str(os.getpid())
+    many = [own] * 250
+    monkeypatch.setattr(snapshot, "within", count)
+    monkeypatch.setattr(os, "listdir", lambda path: many if path == "/proc" else [])  # nothing open
+    (tmp_path / "file").write_bytes(b"content")
+    seen = stat_in(str(tmp_path / "file"))
+    assert Snapshot().opener_of(seen) == ""
+    assert examined == [100, 100, 50]
+    with (tmp_path / "file").open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    with mapped:
+        assert Snapshot().opener_of(seen).endswith(f" (PID {own})")
+
+
 def test_the_memory_limit_of_a_cgroup_is_a_fact() -> None:
     """What a container may use, beside the memory of its machine; a higher limit is none."""
     root = Path("/sys/fs/cgroup/memory")

@@ -5,11 +5,13 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import itertools
 import os
+import re
 import stat
 import struct
 import time
-from typing import Iterable
+from typing import Iterable, Iterator
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.files import FileStat, first_line, list_directory, read_bytes, stat_in
@@ -29,6 +31,10 @@ _EXTENT = struct.Struct("=Q8xQ16xI12x")  # first byte in the file, length and fl
 _SHARED = 0x2000  # FIEMAP_EXTENT_SHARED: also of another file, so that it is copied when written
 _BLOCK_BYTES = 4096  # A file of one byte has a block.
 _MAX_EXTENTS = 1000  # of a request: 56 kB
+
+# Lines of proc_pid_maps(5) with a file: ends of the addresses; device, inode and path
+_MAPPED = re.compile(rb"(\w+)-(\w+) \S+ \S+ (\S+ \d+ +/.*)")
+_MAPPED_TO_WRITE = re.compile(rb"(\w+)-(\w+) .w.s \S+ (\S+ \d+ +/.*)")
 
 _LEASE_TRIES = 3  # Programs such as indexers open a new file for an instant.
 _LEASE_PAUSE_S = 0.1
@@ -168,23 +174,43 @@ def is_open(path: str) -> bool:
     return True
 
 
-def opener_of(file: "FileStat | None", devices: "Iterable[tuple[int, int]]" = ()) -> str:
+def opener_of(
+    pids: "Iterable[str]", file: "FileStat | None", devices: "Iterable[tuple[int, int]]"
+) -> str:
     """Return a program that has a file open or mapped, or may write to a device; empty for none.
 
     A loop device has its file open itself, so no lease tells.
     """
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        for folder in ("/proc/{}/fd".format(pid), "/proc/{}/map_files".format(pid)):
-            paths = ("{}/{}".format(folder, name) for name in list_directory(folder))
-            if any(_shows(path, file) if file else _writes(path, devices) for path in paths):
-                return "{} (PID {})".format(first_line("/proc/{}/comm".format(pid)), pid)
+    for pid in pids:
+        process = "/proc/" + pid
+        descriptors = ("{}/fd/{}".format(process, name) for name in list_directory(process + "/fd"))
+        mapped = _mapped(process, _MAPPED if file else _MAPPED_TO_WRITE)
+        for link in itertools.chain(descriptors, mapped):
+            if _shows(link, file) if file else _writes(link, devices):
+                return "{} (PID {})".format(first_line(process + "/comm"), pid)
     return ""
+
+
+def _mapped(process: str, wanted: "re.Pattern[bytes]") -> "Iterator[str]":
+    """Yield a link to each file that a process has mapped."""
+    seen = set()  # type: set[bytes]
+    try:
+        with open(process + "/maps", "rb") as lines:
+            for match in filter(None, map(wanted.match, lines)):
+                if match.group(3) not in seen:
+                    seen.add(match.group(3))
+                    ends = (end.lstrip(b"0").decode() or "0" for end in match.group(1, 2))
+                    yield "{}/map_files/{}".format(process, "-".join(ends))
+    except OSError:  # a kernel thread, or a process of another user or that ended
+        return
 
 
 def _shows(link: str, file: FileStat) -> bool:
     """Return whether a file is open: an overlay shows it by its birth, under another number."""
     try:
-        seen = stat_in(link) if os.readlink(link).startswith("/") else None
+        status = os.stat(link)
+        is_alike = status.st_ino == file.inode or status.st_size == file.size_bytes
+        seen = stat_in(link) if is_alike else None
     except OSError:
         seen = None
     if seen is None or seen.device == file.device:
@@ -197,12 +223,13 @@ def _writes(link: str, devices: "Iterable[tuple[int, int]]") -> bool:
     """Return whether a program may write a device: none of volbench, nor the server of NBD."""
     try:
         is_file = os.lstat(link).st_mode & stat.S_IWUSR and os.readlink(link).startswith("/")
-        seen = stat_in(link) if is_file else None
+        status = os.stat(link) if is_file else None
     except OSError:
-        seen = None
-    if seen is None or seen.kind != "block" or seen.rdev not in devices:
+        status = None
+    number = (os.major(status.st_rdev), os.minor(status.st_rdev)) if status else (0, 0)
+    if status is None or not stat.S_ISBLK(status.st_mode) or number not in devices:
         return False
-    process, server = link.rsplit("/", 2)[0], "/sys/dev/block/{}:{}/pid".format(*seen.rdev)
+    process, server = link.rsplit("/", 2)[0], "/sys/dev/block/{}:{}/pid".format(*number)
     is_own = b"VOLBENCH_CONTROL=" in (read_bytes(process + "/environ") or b"")
     if is_own or os.path.exists("{}/task/{}".format(process, first_line(server) or "none")):
         return False
