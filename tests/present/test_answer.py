@@ -64,21 +64,24 @@ def test_a_gain_that_depends_on_the_queue_depth_is_told_by_it() -> None:
     """Alike up to a depth, five times as fast beyond: one range would mislead."""
     rows = sweep_of(lambda volume, n: n * 1000.0 if volume == "a" else min(n, 4) * 1000.0, "a", "b")
     line = answered(*rows)[1]
-    assert line.startswith("a against b up to queue depth 4: no significant difference (1.0")
+    assert line.startswith("a measured 1.0")
     assert "; a is 4 to 16 times as fast as b from queue depth 16 on." in line
 
 
 def test_repeats_that_overlap_are_no_gain() -> None:
     """A gain of 1 % between repeats that differ by 4 % is none."""
     _, line, *_ = answered(*sweep_of(lambda volume, _: 1010 if volume == "b" else 1000, "a", "b"))
-    assert line == "b against a: no significant difference (1.01 times)."
+    assert line == "b measured 1.01 times as fast as a, no significant difference."
+    less = sweep_of(lambda volume, _: 1010 if volume == "a" else 1000, "a", "b")
+    words = "b measured 0.99 times as fast as a, no significant difference."
+    assert answered(*less)[1] == words, "the first is the base, also where it is faster"
     rounds = {"a": (10, 20, 30), "b": (11, 22, 90)}  # compared as `volbench compare` does: in pairs
     paired = [
         row(iops=1e3 * rate, volume=volume, repeat=block, block=block, campaign="c")
         for volume, of_volume in rounds.items()
         for block, rate in enumerate(of_volume, start=1)
     ]
-    assert answered(*paired)[1] == "b against a: inconclusive: too noisy (1.41 times)."
+    assert answered(*paired)[1] == "b measured 1.41 times as fast as a, inconclusive: too noisy."
     rates = {1: 1500, 4: 700, 16: 1500, 64: 1000}
     _, line, *_ = answered(*sweep_of(lambda volume, n: rates[n] if volume == "a" else 1000, *"ab"))
     assert line.startswith("a is 1.50 times as fast as b at 2 of 4 settings, 0.70 times as fast at")

@@ -339,6 +339,8 @@ def by_setting(
 
 # A few values, compared in pairs
 
+_UNTESTED = "with too few repeats to tell this from chance"
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -380,8 +382,12 @@ def _of_few(
         shared = {len(pairs[other]) for other in even}
         yield f"{short[first]} is {listed(words)}{_where_words(design, max(shared))}."
     for other in (other for other in pairs if other not in even):
-        parts = _split(design, pairs[other]) or [("", pairs[other])]
-        words = [_gain_words(short[first], short[other], gains, where) for where, gains in parts]
+        name, base, whole = first, other, pairs[other]
+        is_base = compared.values.index(first) < compared.values.index(other)
+        if is_base and not any(gain.side for gain in whole):  # as in `volbench compare`
+            name, base, whole = other, first, _gains(kept[other], kept[first])
+        parts = _split(design, whole) or [("", whole)]
+        words = [_gain_words(short[name], short[base], gains, where) for where, gains in parts]
         places = _where_words(design, len(pairs[other]))
         yield f"{'; '.join(words)}{'' if places == _EVERYWHERE else places}."
     if len(set(design.key_without(compared.column))) == 1:
@@ -493,9 +499,10 @@ def _parts(factor: Factor, gains: Sequence[Gain]) -> Iterator[list[tuple[str, li
 def _gain_words(name: str, other: str, gains: Sequence[Gain], where: str) -> str:
     there = f" {where}" if where else ""
     unclear = [gain.verdict for gain in gains if not gain.side]
-    verdict = max(unclear, key=[*Verdict].index, default="")
+    verdict: str = max(unclear, key=[*Verdict].index, default="")
+    verdict = _UNTESTED if verdict == Verdict.TOO_FEW else verdict
     if len(unclear) == len(gains):
-        return f"{name} against {other}{there}: {verdict} ({_times(gains)})"
+        return f"{name} measured {_times(gains)} as fast as {other}{there}, {verdict}"
     faster = [gain for gain in gains if gain.side == 1]
     slower = [gain for gain in gains if gain.side == -1]
     if len(slower) == len(gains):

@@ -69,6 +69,7 @@ _MAX_SENTENCES = 6
 # Ratios beyond which a number says nothing, and ends of an interval that leave all open.
 # Noticed by: test_comparison_summary.py::test_ratios_without_intervals_say_what_is_better
 _MAX_TIMES, _MAX_END = 100, 10
+_OPEN = (Verdict.TOO_MANY, Verdict.INCONCLUSIVE)  # Nothing is known of such a difference
 # Upper over lower end of an interval that leaves a difference open.
 # Noticed by: test_comparison_summary.py::test_an_inconclusive_workload_is_not_called_equal
 _WIDE = 2.0
@@ -491,9 +492,12 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
     for kind in dict.fromkeys(row.kind for row in rows if row.verdict is not Verdict.ASKED):
         of_kind = [row for row in rows if row.kind == kind and row.verdict is not Verdict.ASKED]
         verdicts = {row.verdict for row in of_kind}
-        if verdicts <= {Verdict.SAME, Verdict.NOT_SHOWN, Verdict.INCONCLUSIVE}:
-            noisy = [row for row in of_kind if row.verdict is Verdict.INCONCLUSIVE]
-            for part in filter(None, ([row for row in of_kind if row not in noisy], noisy)):
+        if verdicts <= {Verdict.SAME, Verdict.NOT_SHOWN, *_OPEN}:
+            parts = (
+                [row for row in of_kind if row.verdict in part]
+                for part in ([Verdict.SAME, Verdict.NOT_SHOWN], *([each] for each in _OPEN))
+            )
+            for part in filter(None, parts):
                 sameness, named = _sameness(part)
                 share = f"{len(part)} of {len(of_kind)} " if len(part) < len(of_kind) else ""
                 same.setdefault(sameness, []).append(f"{share}{named}")
@@ -515,7 +519,7 @@ def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
     widest = max((row for row in rows if row.interval), key=_width)
     of_many = f", the widest of {len(rows)} workloads" if len(rows) > 1 else ""
     verdict = max((row.verdict for row in rows), key=[*Verdict].index)
-    is_open = verdict is Verdict.INCONCLUSIVE or _width(widest) > _WIDE
+    is_open = verdict in _OPEN or _width(widest) > _WIDE
     size = _common_size(rows, widest) if is_open else ""
     decides = "; more repeats of both in one campaign would decide" if size else ""
     return (
@@ -528,7 +532,9 @@ def _interval_words(row: Compared) -> str:
     """Return the interval of a row that shows no difference, unless it leaves everything open."""
     low, high = (row.interval.low, row.interval.high) if row.interval else (math.nan, math.nan)
     if low < 1 / _MAX_END and high > _MAX_END:
-        return f"the repeats vary so much that even a tenth or {_MAX_END} times is possible"
+        is_alone = row.verdict is not Verdict.TOO_MANY
+        lead = "the repeats vary so much that" if is_alone else "at the confidence of so many,"
+        return f"{lead} even a tenth or {_MAX_END} times is possible"
     return f"{_level(row)} {_ends(low, high)}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import geometric_mean
 
-from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
+from volbench.analyse.compare.repeat_statistics import CONFIDENCE, Contrast, Group, Interval
 from volbench.model.frames.column_names import Measure
 from volbench.units import percent
 
@@ -30,6 +30,7 @@ class Verdict(StrEnum):
     SLOWER = "slower"
     SAME = "same"
     NOT_SHOWN = "no significant difference"
+    TOO_MANY = "inconclusive: too many comparisons at once"
     INCONCLUSIVE = "inconclusive: too noisy"
     TOO_FEW = "not tested"
     ASKED = "as asked"
@@ -154,15 +155,23 @@ class Compared:
             again = f"{looks}, and again when repeated"
             return again if self.confirmed else untested_words(looks, self.shortage)
         verdict = self.verdict
-        if verdict is Verdict.INCONCLUSIVE:
-            even = max(times for times in _TOO_NOISY if times <= 1 + self.detectable)
-            return f"{verdict.value} to detect even a {even}x change"
+        if verdict in {Verdict.TOO_MANY, Verdict.INCONCLUSIVE}:
+            return f"{verdict.value}{self._reach}"
         if verdict is Verdict.NOT_SHOWN:
             return f"{verdict.value} (minimum detectable: {percent(self.detectable)} %)"
         if verdict is Verdict.SAME:
             ends = ", ".join(signed_percent(end - 1) for end in (interval.low, interval.high))
             return f"same within {percent(self.tolerance or 0)} % [{ends}]"
         return f"{verdict.value} {_size_words(interval)}"
+
+    @property
+    def _reach(self) -> str:
+        """What an inconclusive comparison could have detected, alone or at all."""
+        alone = self.contrast.detectable(CONFIDENCE) - 1 if self.contrast else math.nan
+        if self.verdict is Verdict.TOO_MANY:
+            return f" (alone, {percent(alone)} % is detectable: use --where)"
+        even = max(times for times in _TOO_NOISY if times <= 1 + self.detectable)
+        return f" to detect even a {even}x change"
 
     def _is_tolerated(self, interval: Interval) -> bool:
         if self.tolerance is None:
@@ -288,8 +297,10 @@ def shown_by(contrast: Contrast, level: float, *, more_is_better: bool = True) -
     """Return what a ratio shows at a confidence."""
     interval = contrast.interval(level)
     if not interval.excludes(1):
-        is_blind = contrast.detectable(level) >= _TOO_NOISY[0]
-        return Verdict.INCONCLUSIVE if is_blind else Verdict.NOT_SHOWN
+        if contrast.detectable(level) < _TOO_NOISY[0]:
+            return Verdict.NOT_SHOWN
+        is_alone = contrast.detectable(CONFIDENCE) < _TOO_NOISY[0]
+        return Verdict.TOO_MANY if is_alone else Verdict.INCONCLUSIVE
     is_faster = (interval.low > 1) == more_is_better
     return Verdict.FASTER if is_faster else Verdict.SLOWER
 

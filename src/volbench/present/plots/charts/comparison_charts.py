@@ -45,12 +45,17 @@ _VERDICTS = (
     Series(Verdict.SLOWER, "slower", "palette-1"),
     Series(Verdict.SAME, "same within the tolerance", "palette-2", "square"),
     Series(Verdict.NOT_SHOWN, Verdict.NOT_SHOWN.value, "muted", "circle"),
+    Series(Verdict.TOO_MANY, Verdict.TOO_MANY.value, "muted", "cross"),
     Series(Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE.value, "muted", "cross"),
     Series(Verdict.TOO_FEW, Verdict.TOO_FEW.value, "muted", "diamond"),
 )
 # Markers of faster and slower point towards the estimate, so that greyscale prints show it
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
-_OPEN = {Verdict.NOT_SHOWN, Verdict.INCONCLUSIVE}  # The ratio of a row may be chance
+_OPEN = {
+    Verdict.NOT_SHOWN,
+    Verdict.TOO_MANY,
+    Verdict.INCONCLUSIVE,
+}  # The ratio of a row may be chance
 _MAX_ABREAST = 3
 _MAX_COLUMNS = 4  # Candidates that have a column of panels each
 # Rows of a forest that can be read; the table has all. Noticed by: test_compare.py
