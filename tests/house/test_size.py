@@ -14,7 +14,7 @@ from volbench.present.plots.kinds import KINDS
 
 CEILINGS = {
     "src/volbench/": 877,
-    "src/volbench/analyse": 15_038,
+    "src/volbench/analyse": 15_055,
     "src/volbench/api": 2_557,
     "src/volbench/cli": 6_494,
     "src/volbench/engine": 8_073,
@@ -31,7 +31,7 @@ CEILINGS = {
     "src/volbench/ingest": 1_897,
     "src/volbench/model": 5_039,
     "src/volbench/plan": 4_479,
-    "src/volbench/present": 13_543,
+    "src/volbench/present": 13_566,
     "src/volbench/store": 2_398,
     "tests": 61_337,
     "words of docs and README": 45_490,

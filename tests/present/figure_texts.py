@@ -1,4 +1,6 @@
-"""Texts of a drawn figure that reach beyond its edge."""
+"""Texts of a drawn figure that reach beyond its edge, or over each other."""
+
+from itertools import combinations
 
 from matplotlib.figure import Figure
 
@@ -21,4 +23,22 @@ def texts_outside(figure: Figure) -> list[str]:
             for label in axes.get_yticklabels()
             if label.get_window_extent(renderer).x0 < -1
         ]
+    return found
+
+
+def texts_touching(figure: Figure) -> list[str]:
+    """Return the pairs of texts inside and beside the panels that cover each other."""
+    figure.draw_without_rendering()
+    found = []
+    for axes in figure.axes:
+        boxes = [
+            (text.get_text(), text.get_window_extent())
+            for text in [*axes.texts, axes.title]
+            if text.get_visible() and text.get_text()
+        ]
+        for (text, box), (other, next_to) in combinations(boxes, 2):
+            wide = min(box.x1, next_to.x1) - max(box.x0, next_to.x0)
+            high = min(box.y1, next_to.y1) - max(box.y0, next_to.y0)
+            if wide > 1 and high > 2:  # letters without descenders end above their box
+                found.append(f"{text!r} and {other!r}")
     return found

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.present.figure_texts import texts_touching
 from tests.present.frames_by_kind import in_rounds, rounds
 from tests.present.frames_for_plots import frames, intervals, result, warming
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
@@ -14,18 +15,24 @@ from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Areas, Lines, ReferenceLine, Texts
+from volbench.present.renderers.matplotlib import draw
 
 Frames = dict[str, pd.DataFrame]
 
 
-@pytest.fixture(name="cold")
-def _cold() -> Frames:
-    """Return a campaign that climbed from 10 to 480 IOPS and stayed there, then a warm pass."""
-    climb = [10 + 470 * min(1.0, second / 60) for second in range(120)]
+def _climbing(first_iops: float) -> Frames:
+    """Return a campaign that climbed to 480 IOPS and stayed there, then a warm pass."""
+    climb = [first_iops + (480 - first_iops) * min(1.0, second / 60) for second in range(120)]
     first = result("first-pass", iodepth=4, limit_iops=500.0, volume_bytes=1 << 30)
     second = result("second-pass", iodepth=4, limit_iops=500.0, volume_bytes=1 << 30)
     series = [*intervals(first, climb), *intervals(second, [485.0] * 30)]
     return frames([first, second], series=series, verdicts=warming([first]))
+
+
+@pytest.fixture(name="cold")
+def _cold() -> Frames:
+    """Return a campaign that climbed from 10 IOPS."""
+    return _climbing(10)
 
 
 @pytest.fixture(name="filled")
@@ -56,6 +63,13 @@ def test_curve_has_its_numbers(cold: Frames) -> None:
     assert (first[-1], second[0]) == (120, 121)
     assert plot.panels[0].y.limits is not None
     assert plot.panels[0].y.limits[0] == 0
+
+
+@pytest.mark.parametrize("first_iops", [10, 380, 445, 478])
+def test_names_of_levels_do_not_touch(first_iops: float) -> None:
+    """Cold and warm level are near each other and near the limit, or far from both."""
+    plot = build_plot("warmup", _climbing(first_iops))
+    assert texts_touching(draw(plot)) == []
 
 
 def test_only_a_pass_says_how_long_a_terabyte_takes(cold: Frames, filled: Frames) -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.present.chart_rules import broken_rules
-from tests.present.figure_texts import texts_outside
+from tests.present.figure_texts import texts_outside, texts_touching
 from tests.present.frames_by_kind import FOR_KIND, Frames, in_rounds
 from tests.present.frames_for_plots import aks, frames, result
 from volbench.errors import InputError
@@ -144,6 +144,7 @@ def test_pictures_are_complete(kind: str, theme: str) -> None:
     assert " ".join(figure.get_suptitle().split()) == plot.title
     assert len(figure.axes) >= len(plot.panels)
     assert texts_outside(figure) == []
+    assert texts_touching(figure) == []
 
 
 def test_an_upright_line_is_explained_where_one_is_drawn() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.present.figure_texts import texts_outside
+from tests.present.figure_texts import texts_outside, texts_touching
 from tests.present.frames_for_plots import frames, intervals, result, sweep
 from tests.present.plots.plot_parts import all_marks
 from volbench.present.plots.chart import build_plot
@@ -83,6 +83,7 @@ def test_a_picture_is_as_wide_as_its_data_need(kind: str) -> None:
     given = frames(rows, series=[own for row in rows for own in intervals(row, [10.0, 20.0])])
     figure = draw(replace(build_plot(kind, given), width_in=2.0))
     assert texts_outside(figure) == []
+    assert texts_touching(figure) == []
     for axes in figure.axes:
         box = axes.get_position()
         assert box.width * figure.get_size_inches()[0] > 0.85

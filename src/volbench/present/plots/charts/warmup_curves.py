@@ -156,7 +156,8 @@ def _pass_names(shift_s: float, curve: Curve, height: float) -> list[marks.AnyMa
 
 
 def _levels(curve: Curve) -> list[marks.AnyMark]:
-    levels = {curve.cold_iops: "cold", curve.warm_iops: "warm"}
+    levels = {curve.cold_iops: "cold"}
+    levels[curve.warm_iops] = "cold, warm" if curve.warm_iops in levels else "warm"
     parts: list[marks.AnyMark] = [
         marks.ReferenceLine(level, "y", name, series="muted", dash="dotted", width=1.0)
         for level, name in levels.items()

@@ -6,6 +6,7 @@ const FEW_POINTS = 15;
 const MANY_POINTS = 16;
 const DARK_LUMA = 0.5;
 const SMALL = { text_font_size: "11.5px" };
+const NAME_PX = 72; // Room of a line's name beside that of another line near it
 
 /**
  * One panel while it is drawn.
@@ -347,6 +348,20 @@ function roomAbove(panel) {
   return Math.max(namesAbove(panel).length ? 20 : 6, ...heights);
 }
 
+/**
+ * Return the places of other named lines that are so near that names on one side would touch.
+ * @param {Drawing} drawing
+ * @param {any} mark
+ * @param {number} place
+ * @param {number} room
+ * @returns {number[]}
+ */
+const levelsNear = (drawing, mark, place, room) =>
+  drawing.panel.marks
+    .filter((/** @type {any} */ other) => other !== mark && other.type === "ReferenceLine" && other.axis === "y" && other.name && !other.is_beyond)
+    .map((/** @type {any} */ other) => placed(drawing.panel.y, other.value))
+    .filter((/** @type {number} */ other) => Math.abs(other - place) < room);
+
 /** @param {Drawing} drawing @param {any} mark @param {number} place */
 function addLineName(drawing, mark, place) {
   const [start, end] = drawing.ends[/** @type {"x" | "y"} */ (mark.axis)];
@@ -365,7 +380,10 @@ function addLineName(drawing, mark, place) {
     addText(drawing, mark, mark.series, { columns: { x: [1], y: [1], text: [text] }, look, ways: { x: true, y: true }, isBoxed: false });
     return;
   }
-  const look = { text_align: "right", text_baseline: isFar ? "top" : "bottom", x_offset: -4, y_offset: isFar ? 3 : -3, ...SMALL };
+  const near = levelsNear(drawing, mark, place, 0.15 * (end - start));
+  const higher = near.filter((other) => other > place).length;
+  const isBelow = near.length ? higher > 0 : isFar;
+  const look = { text_align: "right", text_baseline: isBelow ? "top" : "bottom", x_offset: -4 - NAME_PX * Math.max(0, higher - 1), y_offset: isBelow ? 3 : -3, ...SMALL };
   const columns = { x: [1], y: [place], text: [mark.name] };
   addText(drawing, mark, mark.series, { columns, look, ways: { x: true, y: false }, isBoxed: true });
 }
