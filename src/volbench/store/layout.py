@@ -26,56 +26,35 @@ RAW |= {"cluster-marks.txt", "hosts", "inputs", "probe", "runs", ".lock"}
 _MAX_DEPTH = 100  # Python's own walk ends at some 1,000. Noticed by: test_campaign_list.py
 
 
+class _Inside:
+    """A path in a folder of a campaign, which is an attribute of it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, folder: RunFolder | ProbeFolder | Layout, _kind: object) -> Path:
+        return (folder.root if isinstance(folder, Layout) else folder.path) / self._name
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The raw files of one run."""
 
     path: Path  # ``<campaign>/runs/<run id>``
 
-    @property
-    def job_file(self) -> Path:
-        """Job file as read by fio."""
-        return self.path / JOB_FILE
-
-    @property
-    def fio_output(self) -> Path:
-        """Output of fio (``--output``)."""
-        return self.path / FIO_OUTPUT
-
-    @property
-    def prerun_notes(self) -> Path:
-        """Fio's lines on the start gate, which it mixes into its output."""
-        return self.path / "prerun.txt"
-
-    @property
-    def stderr(self) -> Path:
-        """Standard error of fio."""
-        return self.path / STDERR
-
-    @property
-    def status(self) -> Path:
-        """Outcome of the run; written last, so that it marks the folder as complete."""
-        return self.path / STATUS
-
-    @property
-    def facts(self) -> Path:
-        """State of the volume right before the run."""
-        return self.path / "facts.json"
-
-    @property
-    def samples(self) -> Path:
-        """Kernel counters of the host, sampled during the run; compressed afterwards."""
-        return self.path / SAMPLES
-
-    @property
-    def processes(self) -> Path:
-        """I/O of the processes of a watched host, in the folder of its first disk."""
-        return self.path / PROCESSES
-
-    @property
-    def attempts(self) -> Path:
-        """Earlier, unfinished attempts."""
-        return self.path / "attempts"
+    job_file = _Inside(JOB_FILE)  # Job file as read by fio
+    fio_output = _Inside(FIO_OUTPUT)  # Output of fio (``--output``)
+    # Fio's lines on the start gate, which it mixes into its output
+    prerun_notes = _Inside("prerun.txt")
+    stderr = _Inside(STDERR)  # Standard error of fio
+    # Outcome of the run; written last, so that it marks the folder as complete
+    status = _Inside(STATUS)
+    facts = _Inside("facts.json")  # State of the volume right before the run
+    # Kernel counters of the host, sampled during the run; compressed afterwards
+    samples = _Inside(SAMPLES)
+    # I/O of the processes of a watched host, in the folder of its first disk
+    processes = _Inside(PROCESSES)
+    attempts = _Inside("attempts")  # Earlier, unfinished attempts
 
 
 @dataclass(frozen=True)
@@ -84,10 +63,8 @@ class ProbeFolder:
 
     path: Path  # ``<campaign>/probe/<role>``
 
-    @property
-    def result(self) -> Path:
-        """Result of the probe; written last, so that it marks the folder as complete."""
-        return self.path / "probe.json"
+    # Result of the probe; written last, so that it marks the folder as complete
+    result = _Inside("probe.json")
 
     def step(self, name: str) -> RunFolder:
         """Return the folder of a fio process of the probe."""
@@ -101,78 +78,35 @@ class Layout:
     root: Path  # the folder itself
     made: Identity | None = field(default=None, compare=False)  # of a folder that this process made
 
+    campaign = _Inside("campaign.json")  # Resolved plan and its provenance
+    consent = _Inside("consent.json")  # Signature of the plan by its author
+    journal = _Inside("journal.jsonl")  # Journal, with one line per state change
+    lock = _Inside(".lock")  # Lock file, held while a campaign runs
+    # Marks of the user during a watch, which copies them into its logs
+    marks = _Inside("marks.jsonl")
+    # Marks by which a cluster tells the folder that continued a campaign from its copies
+    cluster_marks = _Inside("cluster-marks.txt")
+    # Human-readable progress log of all controllers of the campaign
+    controller_log = _Inside("controller.log")
+    live_rates = _Inside(".rates.json")  # Rates of active runs; missing once the campaign has ended
+    runs = _Inside("runs")  # Parent of the run folders
+    # Logs that runs replay, each named by its SHA-256; missing if there are none
+    inputs = _Inside("inputs")
+    tables = _Inside("tables")  # Derived frames; may be deleted
+    report = _Inside("report")  # Derived pages; may be deleted
+
     def __post_init__(self) -> None:
         """Make all paths of the campaign follow the folder while it is held; see `HeldPath`."""
         object.__setattr__(self, "root", HeldPath(self.root))
-
-    @property
-    def campaign(self) -> Path:
-        """Resolved plan and its provenance."""
-        return self.root / "campaign.json"
-
-    @property
-    def consent(self) -> Path:
-        """Signature of the plan by its author."""
-        return self.root / "consent.json"
-
-    @property
-    def journal(self) -> Path:
-        """Journal, with one line per state change."""
-        return self.root / "journal.jsonl"
 
     @property
     def journal_bytes(self) -> int:
         """Size of the journal, which grows with each state change; 0 if missing."""
         return self.journal.stat().st_size if self.journal.exists() else 0
 
-    @property
-    def lock(self) -> Path:
-        """Lock file, held while a campaign runs."""
-        return self.root / ".lock"
-
-    @property
-    def marks(self) -> Path:
-        """Marks of the user during a watch, which copies them into its logs."""
-        return self.root / "marks.jsonl"
-
-    @property
-    def cluster_marks(self) -> Path:
-        """Marks by which a cluster tells the folder that continued a campaign from its copies."""
-        return self.root / "cluster-marks.txt"
-
-    @property
-    def controller_log(self) -> Path:
-        """Human-readable progress log of all controllers of the campaign."""
-        return self.root / "controller.log"
-
-    @property
-    def live_rates(self) -> Path:
-        """Rates of active runs; missing once the campaign has ended."""
-        return self.root / ".rates.json"
-
     def host_log(self, host: str) -> Path:
         """Return the log of everything that concerns one host of an inventory."""
         return self.root / "hosts" / f"{host}.log"
-
-    @property
-    def runs(self) -> Path:
-        """Parent of the run folders."""
-        return self.root / "runs"
-
-    @property
-    def inputs(self) -> Path:
-        """Logs that runs replay, each named by its SHA-256; missing if there are none."""
-        return self.root / "inputs"
-
-    @property
-    def tables(self) -> Path:
-        """Derived frames; may be deleted."""
-        return self.root / "tables"
-
-    @property
-    def report(self) -> Path:
-        """Derived pages; may be deleted."""
-        return self.root / "report"
 
     def run(self, run_id: str) -> RunFolder:
         """Return the folder of one run."""
