@@ -230,7 +230,7 @@ def _differences(
     for name in varying:
         fact = fact_of(name)
         if name in reported:
-            fact = replace(fact, between=Weight.REPORT)
+            fact = replace(fact, compared=Weight.REPORT)
         if fact.within is fact.between is Weight.IGNORE:  # provenance, not what was measured
             continue
         for _, cell in rows.groupby("cell", sort=False):

@@ -44,9 +44,7 @@ def value_text(column: str, value: object) -> str:
         return "direct" if value else "buffered"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    fact = FACTS.get(column)
-    is_size = column.endswith("_bytes") or (fact is not None and fact.unit == "bytes")
-    if is_size and isinstance(value, int | float):
+    if column.endswith("_bytes") and isinstance(value, int | float):
         return format_size(int(value))
     if isinstance(value, float) and value.is_integer():
         return str(int(value))

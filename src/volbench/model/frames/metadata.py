@@ -63,109 +63,56 @@ class Fact:
     """A property in which runs may differ."""
 
     name: str  # name for users, and of its column
-    dtype: str  # ``string``, ``int``, ``float`` or ``bool``, as in the contract of columns
-    unit: str  # such as ``bytes``; empty for text and flags
     source: Source  # origin of the fact
     within: Weight  # effect of a difference between runs to be pooled
-    between: Weight  # effect of a difference between the two sides of a comparison
-    meaning: str  # one sentence
+    compared: Weight | None = None  # the same between sides of a comparison; None for `within`
 
-
-def _fact(
-    name: str, dtype: str, source: Source, weight: Weight, meaning: str, *, unit: str = ""
-) -> Fact:
-    return Fact(name, dtype, unit, source, weight, weight, meaning)
+    @property
+    def between(self) -> Weight:
+        """Effect of a difference between the two sides of a comparison."""
+        return self.within if self.compared is None else self.compared
 
 
 _FACTS = (
-    _fact("tool", "string", Source.SUMMARY, Weight.REFUSE, "fio, or `watch` for a watched load."),
+    Fact("tool", Source.SUMMARY, Weight.REFUSE),  # fio, or `watch` for a watched load
     # Versions may be compared with reservations, but must never be pooled.
-    Fact(
-        "fio_version",
-        "string",
-        "",
-        Source.SUMMARY,
-        Weight.REFUSE,
-        Weight.REPORT,
-        "Version of the tool.",
-    ),
-    _fact("rw", "string", Source.SUMMARY, Weight.REFUSE, "Access pattern."),
-    _fact("direct", "bool", Source.SUMMARY, Weight.REFUSE, "Bypass of the page cache (O_DIRECT)."),
-    _fact("block_bytes", "int", Source.SUMMARY, Weight.REFUSE, "Block size.", unit="bytes"),
-    _fact("iodepth", "int", Source.SUMMARY, Weight.REFUSE, "Queue depth per job."),
-    _fact("numjobs", "int", Source.SUMMARY, Weight.REFUSE, "Jobs in parallel."),
-    _fact("ioengine", "string", Source.SUMMARY, Weight.REFUSE, "I/O engine of fio."),
-    _fact("size_bytes", "int", Source.SUMMARY, Weight.REFUSE, "Size of the test.", unit="bytes"),
-    _fact(
-        "volume_bytes",
-        "int",
-        Source.SUMMARY,
-        Weight.REFUSE,
-        "Capacity of the device; cloud limits depend on it.",
-        unit="bytes",
-    ),
-    _fact("limit_iops", "float", Source.SUMMARY, Weight.REPORT, "Declared limit.", unit="1/s"),
-    _fact(
-        "limit_bw_bytes_per_s",
-        "float",
-        Source.SUMMARY,
-        Weight.REPORT,
-        "Declared limit.",
-        unit="bytes/s",
-    ),
-    _fact("clients", "int", Source.PLAN, Weight.REFUSE, "Clients that ran at the same time."),
-    _fact("until", "string", Source.PLAN, Weight.REFUSE, "Steady-state criterion of the run."),
-    _fact("kernel", "string", Source.HOST, Weight.REFUSE, "Release of the kernel."),
-    _fact("cpu_model", "string", Source.HOST, Weight.REFUSE, "CPU model, from the kernel."),
-    _fact("cpus", "int", Source.HOST, Weight.REPORT, "CPUs online."),
-    _fact("memory_bytes", "int", Source.HOST, Weight.REPORT, "Memory of the host.", unit="bytes"),
-    _fact(
-        "memory_limit_bytes",
-        "int",
-        Source.HOST,
-        Weight.REPORT,
-        "Memory limit of the container or cgroup; missing without one.",
-        unit="bytes",
-    ),
-    _fact(
-        "ephemeral_limit_bytes",
-        "int",
-        Source.HOST,
-        Weight.REPORT,
-        "Limit of a pod's files outside volumes (ephemeral-storage); missing without one.",
-        unit="bytes",
-    ),
-    _fact("os", "string", Source.HOST, Weight.REPORT, "Operating system."),
-    _fact("virtualization", "string", Source.HOST, Weight.REPORT, "Hypervisor or container."),
-    _fact("machine_type", "string", Source.HOST, Weight.REPORT, "Machine type of a pod's node."),
-    _fact("zone", "string", Source.HOST, Weight.REPORT, "Zone of a pod's node."),
-    _fact("csi_driver", "string", Source.HOST, Weight.REPORT, "Driver of a pod's volume."),
-    _fact("volume_kind", "string", Source.VOLUME, Weight.REFUSE, "Device, file, directory or nbd."),
-    _fact("filesystem", "string", Source.VOLUME, Weight.REFUSE, "Filesystem of the volume."),
-    _fact("scheduler", "string", Source.VOLUME, Weight.REFUSE, "I/O scheduler in use."),
-    _fact("write_cache", "string", Source.VOLUME, Weight.REFUSE, "Write back or write through."),
-    _fact("device_model", "string", Source.VOLUME, Weight.REPORT, "Model of the disk."),
-    _fact("mount_options", "string", Source.VOLUME, Weight.REPORT, "Options of the mount."),
-    _fact("volbench_version", "string", Source.CAMPAIGN, Weight.REPORT, "Version of volbench."),
-    Fact(
-        "import_folder",
-        "string",
-        "",
-        Source.SUMMARY,
-        Weight.IGNORE,
-        Weight.IGNORE,
-        "Folder of an imported result.",
-    ),
+    Fact("fio_version", Source.SUMMARY, Weight.REFUSE, Weight.REPORT),
+    Fact("rw", Source.SUMMARY, Weight.REFUSE),  # Access pattern
+    Fact("direct", Source.SUMMARY, Weight.REFUSE),  # Bypass of the page cache (O_DIRECT)
+    Fact("block_bytes", Source.SUMMARY, Weight.REFUSE),
+    Fact("iodepth", Source.SUMMARY, Weight.REFUSE),  # Per job
+    Fact("numjobs", Source.SUMMARY, Weight.REFUSE),
+    Fact("ioengine", Source.SUMMARY, Weight.REFUSE),
+    Fact("size_bytes", Source.SUMMARY, Weight.REFUSE),  # Size of the test
+    # Capacity of the device; cloud limits depend on it
+    Fact("volume_bytes", Source.SUMMARY, Weight.REFUSE),
+    Fact("limit_iops", Source.SUMMARY, Weight.REPORT),
+    Fact("limit_bw_bytes_per_s", Source.SUMMARY, Weight.REPORT),
+    Fact("clients", Source.PLAN, Weight.REFUSE),  # That ran at the same time
+    Fact("until", Source.PLAN, Weight.REFUSE),  # Steady-state criterion of the run
+    Fact("kernel", Source.HOST, Weight.REFUSE),  # Its release
+    Fact("cpu_model", Source.HOST, Weight.REFUSE),
+    Fact("cpus", Source.HOST, Weight.REPORT),  # Online
+    Fact("memory_bytes", Source.HOST, Weight.REPORT),
+    # Of the container or cgroup; missing without one
+    Fact("memory_limit_bytes", Source.HOST, Weight.REPORT),
+    # Of a pod's files outside volumes; missing without one
+    Fact("ephemeral_limit_bytes", Source.HOST, Weight.REPORT),
+    Fact("os", Source.HOST, Weight.REPORT),
+    Fact("virtualization", Source.HOST, Weight.REPORT),  # Hypervisor or container
+    Fact("machine_type", Source.HOST, Weight.REPORT),  # Of a pod's node
+    Fact("zone", Source.HOST, Weight.REPORT),  # Of a pod's node
+    Fact("csi_driver", Source.HOST, Weight.REPORT),  # Of a pod's volume
+    Fact("volume_kind", Source.VOLUME, Weight.REFUSE),  # Device, file, directory or nbd
+    Fact("filesystem", Source.VOLUME, Weight.REFUSE),
+    Fact("scheduler", Source.VOLUME, Weight.REFUSE),  # The one in use
+    Fact("write_cache", Source.VOLUME, Weight.REFUSE),  # Write back or write through
+    Fact("device_model", Source.VOLUME, Weight.REPORT),  # Of the disk
+    Fact("mount_options", Source.VOLUME, Weight.REPORT),
+    Fact("volbench_version", Source.CAMPAIGN, Weight.REPORT),
+    Fact("import_folder", Source.SUMMARY, Weight.IGNORE),  # Of an imported result
     # Volume types are a common subject of comparison, but must never be pooled.
-    Fact(
-        f"{LABEL_PREFIX}volume_type",
-        "string",
-        "",
-        Source.SUMMARY,
-        Weight.REFUSE,
-        Weight.IGNORE,
-        "Label `volume_type` of the host.",
-    ),
+    Fact(f"{LABEL_PREFIX}volume_type", Source.SUMMARY, Weight.REFUSE, Weight.IGNORE),
 )
 
 # All facts by name; options of fio are added by `fact_of`
@@ -208,7 +155,7 @@ def option_matters(name: str) -> bool:
 def fact_of(name: str) -> Fact:
     """Return the fact of a column: from the registry, or for an option of fio."""
     fact = FACTS.get(name)
-    return fact or _fact(name, "string", Source.PLAN, Weight.REFUSE, f"Option `{name}` of fio.")
+    return fact or Fact(name, Source.PLAN, Weight.REFUSE)
 
 
 def find_fact(name: str, known: Collection[str]) -> str:
