@@ -23,7 +23,7 @@ CEILINGS = {
     "src/volbench/extensions/catalogue": 2_646,
     "src/volbench/extensions/confirming": 706,
     "src/volbench/extensions/importer": 2_494,
-    "src/volbench/extensions/kubernetes": 5_356,
+    "src/volbench/extensions/kubernetes": 5_343,
     "src/volbench/extensions/lab": 1_888,
     "src/volbench/extensions/monitoring": 868,
     "src/volbench/extensions/watching": 1_334,

@@ -188,10 +188,10 @@ class Cluster:
                     return made
             raise
 
-    def read(self, kind: str, name: str) -> Manifest | None:
-        """Return an object, or None if it does not exist."""
+    def read(self, kind: str, name: str, *, is_optional: bool = False) -> Manifest | None:
+        """Return an object, or None if it does not exist; for `is_optional` see `request`."""
         try:
-            return self.request("GET", self._path(kind, name))
+            return self.request("GET", self._path(kind, name), is_optional=is_optional)
         except RequestError as error:
             if error.status == 404:
                 return None
@@ -200,13 +200,9 @@ class Cluster:
     def read_if_allowed(self, kind: str, name: str) -> Manifest | None:
         """Return an object, None if it does not exist, or an empty one if reading is forbidden."""
         try:
-            return self.request("GET", self._path(kind, name), is_optional=True)
+            return self.read(kind, name, is_optional=True)
         except ForbiddenError:
             return {}
-        except RequestError as error:
-            if error.status == 404:
-                return None
-            raise
 
     def require_storage_class(self, name: str) -> None:
         """Refuse a storage class that does not exist."""

@@ -21,9 +21,8 @@ from volbench.cli.options import (
     output_option,
 )
 from volbench.cli.output import TableOutput, binary_output, table_options
-from volbench.cli.verb_groups import LazyGroup
+from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError, VolbenchError
-from volbench.extension import Verb
 from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, spec_options
 from volbench.extensions.kubernetes.controllers import ControllerSpec
@@ -39,33 +38,15 @@ if TYPE_CHECKING:
 
 _LINES = 10  # Last lines of a controller's output: a screen with the table above them.
 
-_VERBS = {
-    "render": "Print the manifests that run --k8s would apply.",
-    "submit": "Run volbench itself in the cluster, as a Job.",
-    "status": "Show controllers and their output.",
-    "fetch": "Copy the campaign folder of a controller.",
-    "reap": "Remove what interrupted campaigns left on a cluster.",
-    "lifecycle": "Time the lifecycle of volumes.",
-    "storageclass": "Show storage classes, and what campaigns lack.",
-}
 
-
-@click.group(
-    "k8s",
-    cls=LazyGroup,
-    groups={
-        "Commands": {
-            verb: Verb(f"volbench.extensions.kubernetes.k8s_verbs:{verb}", text)
-            for verb, text in _VERBS.items()
-        }
-    },
-)
+@click.group("k8s", cls=VerbGroup)
 def command() -> None:
     """Kubernetes: controllers in the cluster, manifests, access rights, and removal."""
 
 
-@click.command(
+@command.command(
     "submit",
+    short_help="Run volbench itself in the cluster, as a Job.",
     context_settings={"allow_interspersed_args": False},
     epilog=examples("volbench k8s submit --controller-image C quick --claim-size 9G --pod image=F"),
 )
@@ -130,8 +111,9 @@ def controllers_table(rows: Sequence[Row]) -> Table[Row]:
     return Table("controllers", columns, rows)
 
 
-@click.command(
+@command.command(
     "status",
+    short_help="Show controllers and their output.",
     epilog=examples("volbench k8s status", "volbench k8s status NAME --namespace disktest"),
 )
 @click.argument("name", default="", metavar="[NAME]")
@@ -150,7 +132,11 @@ def status(name: str, *, address: ClusterAddress, table_output: TableOutput) -> 
         table_output.note(line)
 
 
-@click.command("fetch", epilog=examples("volbench k8s fetch NAME -o results/NAME --remove"))
+@command.command(
+    "fetch",
+    short_help="Copy the campaign folder of a controller.",
+    epilog=examples("volbench k8s fetch NAME -o results/NAME --remove"),
+)
 @click.argument("name", metavar="NAME")
 @output_option(type=PATH, metavar="DIR", help="New folder. Default: NAME.")
 @flag("--remove", "Afterwards remove the controller and its volume from the cluster.")
@@ -168,8 +154,10 @@ def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddre
             click.echo(f"removed {name} from the namespace {cluster.namespace}", err=True)
 
 
-@click.command(
-    "reap", epilog=examples("volbench k8s reap --dry-run", "volbench k8s reap NAME --volumes")
+@command.command(
+    "reap",
+    short_help="Remove what interrupted campaigns left on a cluster.",
+    epilog=examples("volbench k8s reap --dry-run", "volbench k8s reap NAME --volumes"),
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @flag("--volumes", "Also remove volumes that --keep left.")
@@ -219,8 +207,9 @@ def _reap(cluster: Cluster, name: str, *, volumes: bool, dry_run: bool, is_named
             remove_campaign(cluster, name, volumes=volumes)
 
 
-@click.command(
+@command.command(
     "render",
+    short_help="Print the manifests that run --k8s would apply.",
     cls=VerbCommand,
     epilog=examples(
         "volbench k8s render aks-disk --claim-size 250Gi --pod image=IMAGE",
@@ -282,8 +271,9 @@ def render(
         sink.write(yaml_documents(manifests).encode())
 
 
-@click.command(
+@command.command(
     "lifecycle",
+    short_help="Time the lifecycle of volumes.",
     cls=VerbCommand,
     epilog=examples("volbench k8s lifecycle --storage-class premium --claim-size 4Gi --count 20"),
 )
@@ -331,8 +321,9 @@ def lifecycle(
                 table_output.write(steps_table(lives))
 
 
-@click.command(
+@command.command(
     "storageclass",
+    short_help="Show storage classes, and what campaigns lack.",
     epilog=examples(
         "volbench k8s storageclass", "volbench k8s storageclass ebs-gp3-retain | kubectl apply -f -"
     ),
