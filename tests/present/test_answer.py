@@ -84,8 +84,10 @@ def test_repeats_that_overlap_are_no_gain() -> None:
     assert answered(*paired)[1] == "b measured 1.41 times as fast as a, inconclusive: too noisy."
     rates = {1: 1500, 4: 700, 16: 1500, 64: 1000}
     _, line, *_ = answered(*sweep_of(lambda volume, n: rates[n] if volume == "a" else 1000, *"ab"))
-    assert line.startswith("a is 1.50 times as fast as b at 2 of 4 settings, 0.70 times as fast at")
-    assert line.endswith(" 1, no significant difference at 1.")
+    assert line == (
+        "a against b: faster at 2 of 4 settings (1.50 times), slower at 1 (0.70 times),"
+        " no significant difference at 1."
+    )
 
 
 def test_a_result_at_an_asked_rate_ranks_nowhere() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from itertools import takewhile
 from statistics import median
@@ -43,7 +43,7 @@ from volbench.present.factor_words import (
     value_names,
     value_words,
 )
-from volbench.present.formatting import latency, number, pattern, ratio_text, span_text, text
+from volbench.present.formatting import latency, number, pattern, span_text, text, times_text
 from volbench.present.rate_words import rate_sentences
 from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
@@ -403,8 +403,7 @@ def _where_words(design: Design, shared: int) -> str:
         return ""
     if shared == settings:
         return _EVERYWHERE
-    which = "the only setting" if shared == 1 else f"{numeral(shared)} settings"
-    return f", at {which} measured for both (of {settings})"
+    return f"; both were measured at {numeral(shared)} of {settings} settings"
 
 
 def _standing(by_value: Mapping[object, Mapping[Hashable, CellResult]], value: object) -> float:
@@ -497,37 +496,34 @@ def _parts(factor: Factor, gains: Sequence[Gain]) -> Iterator[list[tuple[str, li
 
 
 def _gain_words(name: str, other: str, gains: Sequence[Gain], where: str) -> str:
-    there = f" {where}" if where else ""
-    unclear = [gain.verdict for gain in gains if not gain.side]
-    verdict: str = max(unclear, key=[*Verdict].index, default="")
-    verdict = _UNTESTED if verdict == Verdict.TOO_FEW else verdict
+    there, once = f" {where}" if where else "", _once(gains)
+    faster = [gain.ratio for gain in gains if gain.side == 1]
+    slower = [gain.ratio for gain in gains if gain.side == -1]
+    unclear = [gain for gain in gains if not gain.side]
+    verdict: str = max((gain.verdict for gain in unclear), key=[*Verdict].index, default="")
+    is_untested = verdict == Verdict.TOO_FEW
     if len(unclear) == len(gains):
-        return f"{name} measured {_times(gains)} as fast as {other}{there}, {verdict}"
-    faster = [gain for gain in gains if gain.side == 1]
-    slower = [gain for gain in gains if gain.side == -1]
+        verdict, times = _UNTESTED if is_untested else verdict, _times(gains)
+        return f"{name} measured {times} as fast as {other}{there}, {verdict}"
     if len(slower) == len(gains):
-        inverse = [replace(gain, ratio=1 / gain.ratio) for gain in gains]
-        return f"{other} is {_times(inverse)} as fast as {name}{_once(gains)}{there}"
+        inverse = times_text([1 / ratio for ratio in slower])
+        return f"{other} is {inverse} as fast as {name}{once}{there}"
     if len(faster) == len(gains):
-        return f"{name} is {_times(gains)} as fast as {other}{_once(gains)}{there}"
-    counted = [(part, f"{_times(part)} as fast") for part in (faster, slower) if part]
-    first, *others = (f"{words} at {len(part)}" for part, words in counted)
-    first = first.replace(" as fast at", f" as fast as {other} at")
-    parts = [f"{first} of {len(gains)} settings{there}{_once(gains)}", *others]
-    parts += [f"{verdict} at {len(unclear)}"] if unclear else []
-    return f"{name} is {', '.join(parts)}"
+        return f"{name} is {_times(gains)} as fast as {other}{once}{there}"
+    sides = (("faster", faster), ("slower", slower))
+    first, *others = (f"{side} at {len(part)} ({times_text(part)})" for side, part in sides if part)
+    first = first.replace(" (", f" of {len(gains)} settings{there} (")
+    verdict = "too few repeats to tell" if is_untested else verdict
+    parts = [first, *others, *([f"{verdict} at {len(unclear)}"] if unclear else [])]
+    return f"{name} against {other}{once}: {', '.join(parts)}"
+
+
+def _times(gains: Sequence[Gain]) -> str:
+    return times_text([gain.ratio for gain in gains])
 
 
 def _once(gains: Sequence[Gain]) -> str:
     return "" if all(gain.is_repeated for gain in gains) else " in single runs"
-
-
-def _times(gains: Sequence[Gain]) -> str:
-    """Return ratios as ``8.2 to 10 times``; the range contains all."""
-    low, high = min(gain.ratio for gain in gains), max(gain.ratio for gain in gains)
-    ends = (ratio_text(low, math.floor), ratio_text(high, math.ceil))
-    is_one = ratio_text(low) == ratio_text(high)
-    return f"{ratio_text(low) if is_one else ' to '.join(ends)} times"
 
 
 # Limits: what a rate does not exceed however deep the queue is

@@ -247,6 +247,14 @@ def ratio_text(ratio: float, whole: Callable[[float], int] = round) -> str:
     return f"{shown:.2f}" if digits == 2 else f"{shown:,.15g}"
 
 
+def times_text(ratios: Sequence[float]) -> str:
+    """Return ratios as ``8.2 to 10 times``; the range contains all."""
+    low, high = min(ratios), max(ratios)
+    ends = (ratio_text(low, math.floor), ratio_text(high, math.ceil))
+    is_one = ratio_text(low) == ratio_text(high)
+    return f"{ratio_text(low) if is_one else ' to '.join(ends)} times"
+
+
 def span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
     """Return the range of values, e.g. ``877 to 911 MB/s``."""
     low, high = (shown(value) for value in (min(values), max(values)))
