@@ -42,14 +42,16 @@ def confirm_length(prepared: Prepared, *, yes: bool) -> None:
 def print_notes(prepared: Prepared) -> None:
     """Print what is unusual about the volumes: they are memory, or files that do not exist yet."""
     from volbench.model.campaign.host import LOCAL
+    from volbench.model.campaign.planned_files import file_ranges
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.model.campaign.target_paths import paths_of
     from volbench.present.terminal.campaign_text import memory_words
+    from volbench.units import format_capacity
 
-    volumes = prepared.archive.provenance.volumes
+    volumes, runs = prepared.archive.provenance.volumes, prepared.campaign.runs
     if warning := memory_words(volumes):
         click.echo(warning, err=True)
-    extents = ((run.host, run.extent.note) for run in prepared.campaign.runs if run.extent)
+    extents = ((run.host, run.extent.note) for run in runs if run.extent)
     for host, note in dict.fromkeys(extents):
         if note:
             click.echo(f"note: {'' if host == LOCAL else f'{host}: '}{note}", err=True)
@@ -57,7 +59,8 @@ def print_notes(prepared: Prepared) -> None:
         return
     for path in (p for v in volumes if v.kind is VolumeKind.FILE for p in paths_of(v.path)):
         if not Path(path).exists():
-            click.echo(f"note: {path} does not exist: the runs use a new file", err=True)
+            most = format_capacity(max(file_ranges(r).get(path, (0, 0))[1] for r in runs))
+            click.echo(f"note: {path} does not exist: runs make it, at most {most}", err=True)
 
 
 def confirm_destruction(

@@ -269,6 +269,21 @@ def test_planned_files_are_those_that_fio_makes(shape: str, folder: str, tmp_pat
     assert file_ranges(run) == made
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"offset": "100%"}, {"offset_increment": "100%"}])
+def test_jobs_that_begin_at_a_share_of_their_file_make_it_longer(
+    options: Options, tmp_path: Path
+) -> None:
+    """Each job makes it anew, beyond what the jobs before have left: more than two ranges long."""
+    (volume := tmp_path / "v").mkdir()
+    shared = {**options, "filename": "one", "numjobs": "5"}
+    job = section(rw="read", bs=4096, size=65536)
+    run = run_on(volume, VolumeKind.DIRECTORY, job, options=shared, sample_s=0)
+    really_run(run, tmp_path)
+    ((_, end),) = file_ranges(run).values()
+    assert 5 * 65536 <= (volume / "one").stat().st_size <= end
+
+
 @pytest.mark.parametrize("name", ["plain", "with blank", "with:colon", "a:b:c"])
 def test_file_volume_is_that_file(name: str, tmp_path: Path) -> None:
     """A file volume is used as it is called, and nothing is made beside it."""

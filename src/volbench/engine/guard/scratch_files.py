@@ -27,7 +27,7 @@ from volbench.execute.agent.volumes import (
 from volbench.execute.protocol import Executor, OperationError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import writes
-from volbench.model.campaign.planned_files import file_ranges, planned_files
+from volbench.model.campaign.planned_files import file_ranges, has_relative_offset, planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, Volume, VolumeKind
 from volbench.model.profile.option_policy import displacing_option
 from volbench.store.journal import History
@@ -449,8 +449,9 @@ def displaces(run: Run) -> str:
 
 def _is_made_often(run: Run) -> bool:
     """Return whether fio may make a file of a run anew after it has made it."""
-    grows = any("offset_increment" in run.effective(section) for section in run.sections)
-    return grows or len(run.sections) > 1 or bool(displaces(run))
+    options = [run.effective(section) for section in run.sections]
+    grows = any("offset_increment" in each or has_relative_offset(each) for each in options)
+    return grows or len(options) > 1 or bool(displaces(run))
 
 
 def _in_folder(volume: Volume, folder: str) -> Volume:

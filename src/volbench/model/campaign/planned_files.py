@@ -47,7 +47,8 @@ def planned_files(run: Run) -> tuple[str, ...]:
 def file_ranges(run: Run, lengths: Mapping[str, int] | None = None) -> dict[str, Range]:
     """Return the range of each file that a run uses, by path; of shared ones only the writer's.
 
-    fio lays a new file out to the end of its range, and makes a file anew that is shorter.
+    fio lays a new file out to the end of its range, and makes a file anew that is shorter. An
+    offset in percent is one of the length that the job before it has left.
 
     Args:
         lengths: path to length of files that exist.
@@ -60,11 +61,14 @@ def file_ranges(run: Run, lengths: Mapping[str, int] | None = None) -> dict[str,
         options, paths = run.effective(section), section_files(run, section)
         jobs, files = int(options.get("numjobs", "1")), int(options.get("nrfiles", "1"))
         is_own = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
+        grows = has_relative_offset(options)
         used: dict[tuple[int, int, str], Range] = {}  # there may be 100,000 files
         shares = shared_sizes(options, files if is_own else len(paths))
         for number, path in enumerate(paths):
             whole, size = (lengths or {}).get(path, 0), shares[number % len(shares)]
-            for job in {number // files} if is_own else {0, jobs - 1}:
+            sharing = range(jobs) if grows else {0, jobs - 1}
+            for job in {number // files} if is_own else sharing:
+                whole = max(whole, ranges[path][1]) if grows and path in ranges else whole
                 if (key := (whole, job, size)) not in used:
                     used[key] = used_range({**options, "size": size}, whole=whole, job=job)
                 start, end = used[key]
@@ -118,13 +122,18 @@ def used_range(options: Mapping[str, str], *, whole: int, job: int) -> Range:
         bytes_of(options.get(name, "0"), whole=rest) or 0 for name in ("offset", "offset_increment")
     )
     start = offset + job * step
-    if "%" in options.get("offset", "") + options.get("offset_increment", ""):
+    if has_relative_offset(options):
         start += -start % min(block_sizes(options))
     share = int(size) if size.isdecimal() else max(0, rest - start)
     end, block = max([start + share, *lengths]), max(block_sizes(options))
     if whole > end:  # fio writes the last block whole where there is space for it
         end = min(whole, start - (start - end) // block * block)
     return start, end
+
+
+def has_relative_offset(options: Mapping[str, str]) -> bool:
+    """Return whether a job begins at a share of the length of its file."""
+    return "%" in options.get("offset", "") + options.get("offset_increment", "")
 
 
 def bytes_of(text: str, *, whole: int | None) -> int | None:
