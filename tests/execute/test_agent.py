@@ -243,6 +243,15 @@ def test_malformed_answers_are_refused(operation: Callable[..., object], answer:
         checked_answer(operation, answer, host="here")
 
 
+def test_an_answer_that_is_nested_deeply_is_refused() -> None:
+    """It has no text: Python would write it with as many calls."""
+    nested: object = 1
+    for _ in range(970):
+        nested = [nested]
+    with pytest.raises(TransportError, match="here answers clock with"):
+        checked_answer(clock, nested, host="here")
+
+
 def test_a_slow_request_does_not_block_others(channel: WatchedChannel, tmp_path: Path) -> None:
     """Many threads ask at once, and each gets its own reply."""
     client = AgentClient(channel)
