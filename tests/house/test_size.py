@@ -33,7 +33,7 @@ CEILINGS = {
     "src/volbench/plan": 4_479,
     "src/volbench/present": 13_570,
     "src/volbench/store": 2_332,
-    "tests": 61_473,
+    "tests": 61_482,
     "words of docs and README": 45_490,
     "verbs": 20,
     "options": 131,
