@@ -43,6 +43,14 @@ def test_latency_points_hold_the_numbers() -> None:
     assert (panel.x.scale, panel.x.label) == ("log", "Total latency (logarithmic)")
 
 
+def test_latency_points_of_too_few_samples_are_hollow() -> None:
+    """Of 300 I/Os fewer than ten are above p99 and p99.9, and the caption says what is hollow."""
+    plot = build_plot("latency", frames([result("a", total_ios=300), result("b")]))
+    hollow = {m.marker_of for m in all_marks(plot.panels[0], Points) if m.is_hollow}
+    assert hollow == {"_p99", "_p999"}
+    assert "Hollow: fewer than 10 I/Os above the percentile" in plot.caption
+
+
 def test_percentiles_of_total_latency_are_drawn_beside_those_of_completion() -> None:
     """A job with lat_percentiles alone has points too; one with other percentiles has its max."""
     no_completion, no_total = (

@@ -15,6 +15,7 @@ from volbench.analyse.frames.design import NAME, Cell, Design, Row, asked_rate, 
 from volbench.analyse.frames.job_frames import latency_column, measured, plain_rows
 from volbench.analyse.frames.run_options import BESIDE, with_sums
 from volbench.analyse.frames.workload_words import factor_name
+from volbench.analyse.significance import MIN_SAMPLES_ABOVE
 from volbench.errors import InputError, did_you_mean
 from volbench.model.frames.column_names import find_column, meaning_of
 from volbench.model.results.steadiness import State
@@ -35,10 +36,12 @@ from volbench.present.plots.grammar import MAX_COLOURS, RESULT, Layout, held_wor
 from volbench.present.plots.kinds import KINDS, RESPONSES, Frames, Options
 from volbench.present.plots.labels import palette
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, LATENCY_KINDS, Metric
+from volbench.present.plots.selection import is_rough
 from volbench.units import counted_noun
 
 _Values = tuple[object, ...]
 _MAX_REMARKS = 3
+_FEW_SAMPLES = "few samples"  # Remark about a percentile
 _FEW_WORDS = 230  # Letters up to which the answer has two sentences
 _UNSTEADY = frozenset({State.STEPPED, State.DRIFTING, State.NOISY})
 _PERCENT = frozenset({"cpu_usr", "cpu_sys"})
@@ -56,7 +59,7 @@ class Point:
     values: tuple[float, ...]  # of its runs
     base: float = 1.0  # what they are divided by
     limit: float = math.nan  # declared
-    remark: str = ""  # why it is hollow: ``unsteady``, or the rate that fio was asked for
+    remark: str = ""  # why it is hollow: ``unsteady``, ``few samples``, or the rate asked for
 
     @property
     def middle(self) -> float:
@@ -297,7 +300,7 @@ def _points(
             panel,
             tuple(float(str(row[metric.column])) for row in rows),
             limit=float(str(*limits)) if metric.limit and len(limits) == 1 else math.nan,
-            remark=_remark(rows, unsteady),
+            remark=_remark(rows, unsteady, metric),
         )
         for (compared, x, y, panel), rows in members.items()
         for limits in [{row.get(metric.limit) for row in rows} - {None}]
@@ -306,10 +309,13 @@ def _points(
     return points, note
 
 
-def _remark(rows: Sequence[Row], unsteady: set[object]) -> str:
+def _remark(rows: Sequence[Row], unsteady: set[object], metric: Metric) -> str:
     asked = next(filter(None, map(asked_rate, rows)), "")
     if asked:
         return f"asked: {asked}"
+    statistic = metric.column.removesuffix("_s").rpartition("_")[2]
+    if any(is_rough(statistic, row.get("total_ios")) for row in rows):
+        return _FEW_SAMPLES
     return "unsteady" if any(row["run"] in unsteady for row in rows) else ""
 
 
@@ -361,10 +367,14 @@ def _notes(drawing: Drawing) -> Iterator[str]:
     yield constants_words(design)
     for name, kept in layout.held.items():
         yield held_words(name, kept, design.by_column[name].values)
-    remarks = Counter(point.remark for point in drawing.points[0] if point.remark)
+    places = {(p.compared, p.x, p.y, p.panel, p.remark) for own in drawing.points for p in own}
+    remarks = Counter(remark for *_, remark in places if remark)
     if remarks and layout.view not in {"grid", "towers", "bars"}:  # bars have it beside them
         counts = (f"{remark} ({count})" for remark, count in remarks.most_common(_MAX_REMARKS))
         yield f"Hollow: {', '.join(counts)}"
+    if rough := remarks[_FEW_SAMPLES]:
+        count = counted_noun(rough, "percentile")
+        yield f"Few samples: {count} with fewer than {MIN_SAMPLES_ABOVE} I/Os above"
     left_out = [
         cell
         for cell in design.cells

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.significance import needed_samples
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import records
 from volbench.present.plots.kinds import Frames
@@ -39,6 +40,14 @@ def not_shown(drawn: int, total: int, what: str, criterion: str = "the first one
         return ""
     rest = total - drawn
     return f"Showing {drawn} of {total:,} {what}, {criterion}: --where shows the other {rest}"
+
+
+def is_rough(statistic: str, ios: object) -> bool:
+    """Return whether fewer than ten of some I/Os are above a percentile, such as ``p999``."""
+    digits = statistic.removeprefix("p")
+    if not digits.isdigit() or not isinstance(ios, int | float):
+        return False
+    return ios < needed_samples(float(f"{digits[:2]}.{digits[2:]}")) * (1 - 1e-9)
 
 
 def in_last_bin(summary: pd.DataFrame, statistics: Iterable[str]) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import per_job, with_latencies
+from volbench.analyse.significance import MIN_SAMPLES_ABOVE
 from volbench.present.formatting import number, printable, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.metrics import LATENCY_KINDS, rows_axis
+from volbench.present.plots.selection import is_rough
 from volbench.units import counted_noun, format_latency
 
 _MAX_NAMED = 3  # Jobs of which a caption has the names
@@ -33,7 +35,7 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     is_other = summary[list(_STATISTICS[:-1])].isna().all(axis=1)
     is_other &= summary[theirs[:-1]].notna().any(axis=1)
     summary.loc[is_other, list(_STATISTICS)] = summary.loc[is_other, theirs].to_numpy(float)
-    rows = labels.side_by_side(per_job(summary, _STATISTICS))
+    rows = labels.side_by_side(per_job(summary, (*_STATISTICS, "total_ios")))
     known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
     if not (known[list(_STATISTICS)] > 0).any(axis=None):
         return "no latency: no run reported any"
@@ -63,12 +65,24 @@ def build_latency(rows: pd.DataFrame) -> Plot:
         _high=values.max(axis=1),
         _text=[format_latency(value) for value in rows["max"]],
     )
+    rough = {
+        key: pd.Series([is_rough(key, ios) for ios in rows["total_ios"]], index=data.index)
+        for key in _STATISTICS
+    }
     parts = (
         marks.Whiskers(data, series="pale", width=5, has_caps=False),
         marks.Texts(data, x="max_s", y="_row", offset_pt=(8, 0), series="muted"),
         *(
-            marks.Points(data, by="_series", marker_of=f"_{key}", x=column, y="_row")
+            marks.Points(
+                data[is_hollow == rough[key]],
+                by="_series",
+                marker_of=f"_{key}",
+                x=column,
+                y="_row",
+                is_hollow=is_hollow,
+            )
             for key, column in columns.items()
+            for is_hollow in ([False, True] if rough[key].any() else [False])
         ),
     )
     positive = values.where(values > 0)
@@ -79,13 +93,15 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     is_repeated = bool((rows["repeats"] > 1).any())
     note = "Points: medians of the repeats' percentiles; of max the largest" if is_repeated else ""
     names = [labels.wrap_name(printable(name), columns=60) for name in labels.directed(rows)]
+    few = f"Hollow: fewer than {MIN_SAMPLES_ABOVE} I/Os above the percentile"
+    hollow = few if any(each.any() for each in rough.values()) else ""
     bare = rows.loc[rows[list(_STATISTICS[:-1])].isna().all(axis=1), "label"]
     only_max = f"{_some(bare)}: max only, as fio reported none of these percentiles"
     return Plot(
         panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
         heights=(labels.rows_height_in(names),),
         series=(*labels.colour_series(rows), *_PERCENTILES),
-        caption=(note, str(rows["note"].iloc[0]), only_max if len(bare) else ""),
+        caption=(note, hollow, str(rows["note"].iloc[0]), only_max if len(bare) else ""),
     )
 
 
