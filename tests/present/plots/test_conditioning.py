@@ -89,6 +89,14 @@ def test_a_pass_is_drawn_against_the_offset(filled: Frames) -> None:
     assert "1g in 12s" in build_plot("warmup", filled).description
 
 
+def test_a_pass_in_one_extent_has_no_slowest_one(filled: Frames) -> None:
+    """Its mean rate says nothing about how the rate changed."""
+    one = {**filled, "summary": filled["summary"].head(1)}
+    title = build_plot("warmup", one).panels[0].title
+    assert "in one extent" in title
+    assert "slowest" not in title
+
+
 def test_window_has_mean_band_and_fit() -> None:
     """Mean and fitted line are those of the determination, and the band is 10 % around."""
     track = Track(job="b4096-r0", metric=Metric.IOPS)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.present.chart_rules import broken_rules
 from tests.present.frames_for_plots import frames, intervals, result, samples
 from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.errors import InputError
@@ -203,13 +204,17 @@ def test_runs_are_drawn_one_after_another() -> None:
 
 
 @pytest.mark.slow
-def test_many_runs_are_split_into_rows_of_panels() -> None:
-    """More runs than fit abreast go below, and beyond the most the caption counts them."""
-    in_one_block = len(build_plot("device", many(9)).panels)
-    assert len(build_plot("device", many(10)).panels) == 2 * in_one_block
-    plot = build_plot("device", many(38))
-    assert len(plot.panels) == 2 * in_one_block
-    assert "Showing 18 of 38 runs" in caption_of(plot)
+def test_many_runs_keep_to_one_screen() -> None:
+    """More runs than fit abreast are counted in the caption; none has two directions to choose."""
+    given = many(10)
+    plot = build_plot("device", given)
+    assert len(plot.panels) == len(build_plot("device", many(9)).panels)
+    assert "Showing 9 of 10 runs" in caption_of(plot)
+    assert broken_rules(plot) == []
+    other = given["summary"].assign(direction="read")
+    mixed = pd.concat([given["summary"], other], ignore_index=True).sort_values("run")
+    mixed = mixed.reset_index(drop=True)
+    assert "direction" not in caption_of(build_plot("device", {**given, "summary": mixed}))
 
 
 def test_the_tail_is_described() -> None:

@@ -16,6 +16,7 @@ def test_series_draws_zeros_and_gaps() -> None:
     given = frames([row], series=intervals(row, [100.0, 0.0, 110.0]))
     plot = build_plot("series", given)
     assert plot.title == "IOPS and mean latency over time", "one size: bandwidth is the same curve"
+    assert plot.answer.startswith("1 run of randwrite on /data, up to 3s"), "what was measured"
     iops, latency = plot.panels
     assert column(the_mark(iops, Lines), "iops") == [100.0, 0.0, 110.0]
     assert np.isnan(the_mark(latency, Lines).data["lat_mean_s"].iloc[1])

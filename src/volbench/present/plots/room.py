@@ -109,6 +109,7 @@ def _within(
     if part.nunique() <= room.most:
         return is_kept, ()
     if room.what == "runs":
+        values.pop("direction", None)  # a run has both
         repeats = rows.groupby([*design.cell_of_rows]).cumcount() + 1
         values = {"repeat": repeats, **values}
     compared = values.get(design.compared, pd.Series(0, index=rows.index))

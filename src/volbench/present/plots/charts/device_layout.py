@@ -73,7 +73,7 @@ class Place:
     def ticks(self, *, share: float) -> list[tuple[float, str]]:
         """Return tick positions with their times, as many as fit."""
         length = self.span.length_s
-        most = max(2, round(share * _TICKS))
+        most = max(3, round(share * _TICKS))
         step = next((step for step in _ROUND_S if length / step <= most), length)
         times = [step * count for count in range(int(length / step) + 1)]
         fitting = [time for time in times if (1 - time / length) * share >= _TICK_SHARE]

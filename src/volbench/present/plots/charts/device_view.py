@@ -35,7 +35,7 @@ from volbench.units import format_count, format_duration, format_rate
 
 _WIDTH_IN, _NARROW_IN = 13.0, 10.0
 _PANEL_IN = 0.85
-_ABREAST = 9  # Runs beside each other; more go into a further block below
+_ABREAST = 9  # Runs beside each other: a second block below would be off the screen
 _COLUMNS = 100  # Letters that fit beside each other over a block
 _ALMOST_ZERO = 1e-12  # Lower edge of areas: a logarithmic axis has no zero
 _STACKED = "iowait_percent"  # Drawn on busy CPU: beside it, it would not be seen
@@ -74,15 +74,14 @@ def read(frames: Frames, _: Options) -> _Runs | str:
 
 
 def build(runs: _Runs) -> Plot:
-    """Draw a panel per quantity over the runs; more runs than fit go into a block below."""
+    """Draw a panel per quantity over the runs."""
     spans = runs.spans
-    blocks = [spans[first : first + _ABREAST] for first in range(0, len(spans), _ABREAST)]
-    panels = [panel for block in blocks for panel in _block(lay_out(block), runs.events)]
+    panels = _panels(lay_out(spans), runs.events)
     return replace(
         grid(panels, height_in=_PANEL_IN, series=_SERIES),
         width_in=_WIDTH_IN if len(spans) > 2 else _NARROW_IN,
         caption=_notes(runs.uses),
-        shared_x=len(blocks) == 1,
+        shared_x=True,
     )
 
 
@@ -95,7 +94,7 @@ def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
-def _block(places: Sequence[Place], events: pd.DataFrame) -> list[Panel]:
+def _panels(places: Sequence[Place], events: pd.DataFrame) -> list[Panel]:
     end = places[-1].right
     ticks = [tick for each in places for tick in each.ticks(share=(each.right - each.left) / end)]
     x = Axis(
@@ -288,5 +287,5 @@ DEVICE = Kind(
     build=build,
     describe=describe,
     draws_invalid=True,
-    room=Room(18, "runs"),
+    room=Room(_ABREAST, "runs"),
 )

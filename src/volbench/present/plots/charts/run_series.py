@@ -15,7 +15,7 @@ from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import COLOUR, measured
 from volbench.analyse.frames.run_view import is_partial
 from volbench.present.factor_words import listed
-from volbench.present.formatting import printable
+from volbench.present.formatting import printable, short_target
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.event_lines import event_lines, events_of
@@ -193,7 +193,10 @@ def describe_series(jobs: _Jobs) -> str:
     """Return what was measured, its length and the extremes of IOPS in one sentence."""
     rows = jobs.every
     runs, workloads = rows["run"].nunique(), len(jobs.series)
-    count = counted_noun(runs, "run") + (f" of {workloads} workloads" if workloads > 1 else "")
+    volumes = [short_target(str(name)) for name in jobs.results["volume"].dropna().unique()]
+    what = f"{workloads} workloads" if workloads > 1 else next(iter(jobs.series))
+    where = f" on {volumes[0] if len(volumes) == 1 else f'{len(volumes)} volumes'}"
+    count = f"{counted_noun(runs, 'run')} of {what}{where * bool(volumes)}"
     length = format_duration(float(rows["t_s"].max()))
     low, high = (float(end) for end in rows["iops"].agg(["min", "max"]))
     ends = "" if math.isnan(low) else f": between {IOPS.text(low)} and {IOPS.text(high)} IOPS"

@@ -255,9 +255,14 @@ def _pass(fill: Fill, summary: pd.DataFrame) -> Panel:
 
 
 def _pass_numbers(fill: Fill) -> str:
-    return (
+    whole = (
         f"{format_size(fill.moved_bytes)} in {format_duration(fill.seconds)}, "
-        f"{format_rate(fill.bytes_per_s)}; slowest extent {format_rate(fill.slowest_bytes_per_s)}, "
+        f"{format_rate(fill.bytes_per_s)}"
+    )
+    if len(fill.runs) == 1:
+        return f"{whole} in one extent, so not how the rate changed on the way"
+    return (
+        f"{whole}; slowest extent {format_rate(fill.slowest_bytes_per_s)}, "
         f"fastest {format_rate(fill.fastest_bytes_per_s)}"
     )
 
