@@ -31,11 +31,8 @@ def texts_touching(figure: Figure) -> list[str]:
     figure.draw_without_rendering()
     found = []
     for axes in figure.axes:
-        boxes = [
-            (text.get_text(), text.get_window_extent())
-            for text in [*axes.texts, axes.title]
-            if text.get_visible() and text.get_text()
-        ]
+        texts = [text for text in [*axes.texts, axes.title] if text.get_text()]
+        boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
         for (text, box), (other, next_to) in combinations(boxes, 2):
             wide = min(box.x1, next_to.x1) - max(box.x0, next_to.x0)
             high = min(box.y1, next_to.y1) - max(box.y0, next_to.y0)

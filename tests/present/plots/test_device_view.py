@@ -206,14 +206,12 @@ def test_runs_are_drawn_one_after_another() -> None:
 @pytest.mark.slow
 def test_many_runs_keep_to_one_screen() -> None:
     """More runs than fit abreast are counted in the caption; none has two directions to choose."""
-    given = many(10)
-    plot = build_plot("device", given)
+    plot = build_plot("device", given := many(10))
     assert len(plot.panels) == len(build_plot("device", many(9)).panels)
     assert "Showing 9 of 10 runs" in caption_of(plot)
     assert broken_rules(plot) == []
-    other = given["summary"].assign(direction="read")
-    mixed = pd.concat([given["summary"], other], ignore_index=True).sort_values("run")
-    mixed = mixed.reset_index(drop=True)
+    both = [given["summary"].assign(direction=way) for way in ("read", "write")]
+    mixed = pd.concat(both).sort_values("run", ignore_index=True)
     assert "direction" not in caption_of(build_plot("device", {**given, "summary": mixed}))
 
 

@@ -44,10 +44,10 @@ def test_latency_points_hold_the_numbers() -> None:
 
 
 def test_latency_points_of_too_few_samples_are_hollow() -> None:
-    """Of 300 I/Os fewer than ten are above p99 and p99.9, and the caption says what is hollow."""
+    """Of 300 I/Os fewer than ten are above p99 and p99.9, as the caption says."""
     plot = build_plot("latency", frames([result("a", total_ios=300), result("b")]))
-    hollow = {m.marker_of for m in all_marks(plot.panels[0], Points) if m.is_hollow}
-    assert hollow == {"_p99", "_p999"}
+    points = all_marks(plot.panels[0], Points)
+    assert {mark.marker_of for mark in points if mark.is_hollow} == {"_p99", "_p999"}
     assert "Hollow: fewer than 10 I/Os above the percentile" in plot.caption
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import pandas as pd
 
@@ -16,6 +17,7 @@ from volbench.present.plots.marks import Dash
 
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed", "other")
 PALETTE_SIZE = 28  # Colours of a theme; no two sets share one
+_MAX_STEPS = 100  # In which neighbours move apart
 _FIRST_COLOURS = 7  # Colours that are easy to tell apart; lines of further ones are dashed
 # Beside the colour, so that charts can be read in grey
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
@@ -152,3 +154,16 @@ def marker(index: int) -> str:
 def palette(index: int) -> str:
     """Return the role of the colour at a place of the palette, which repeats."""
     return f"palette-{index % PALETTE_SIZE}"
+
+
+def moved_apart(places: Sequence[float], heights: Sequence[float]) -> list[float]:
+    """Return places as near as possible to others at which texts do not touch."""
+    order = sorted(range(len(places)), key=lambda number: places[number])
+    apart = list(places)
+    for _ in range(_MAX_STEPS):
+        for lower, upper in pairwise(order):
+            lacking = (heights[lower] + heights[upper]) / 2 - (apart[upper] - apart[lower])
+            if lacking > 1e-9:
+                apart[lower] -= lacking / 2
+                apart[upper] += lacking / 2
+    return apart

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 import pandas as pd
 
@@ -54,7 +53,6 @@ _MIN_BARS_IN = 0.5  # Height of a panel of bars
 _BAR_SPAN = 100.0  # Of bars, beyond which the least would be a line
 _RATIO_SPAN = 4.0  # Of ratios, beyond which their scale is logarithmic
 _FAR = 4.0  # Ratio of limit to data above which the limit is not drawn
-_MAX_STEPS = 100  # In which neighbours move apart
 _GAP = 0.125  # Between two names at the ends of lines, as a share of the height
 _MAX_TABLE_ROWS = 40
 _CROWDED = 8.0  # Ratio of values beside a zero that would touch on a linear axis
@@ -346,7 +344,7 @@ def _end_texts(
     ends = data.groupby("_colour", sort=False).tail(1)
     shares = [_share_along(float(value), y) for value in ends["_value"]]
     named = is_named and _is_named_at_ends(drawing)
-    apart = _spread(shares)
+    apart = labels.moved_apart(shares, [_GAP] * len(shares))
     if not named and any(abs(a - b) > 1e-9 for a, b in zip(apart, shares, strict=True)):
         return ()  # values would touch
     text = [
@@ -386,19 +384,6 @@ def _at_share(share: float, axis: Axis) -> float:
     if axis.scale == "log":
         return float(low * (high / low) ** share)
     return low + share * (high - low)
-
-
-def _spread(shares: Sequence[float]) -> list[float]:
-    """Return places as near as possible to others that are at least a gap apart."""
-    order = sorted(range(len(shares)), key=lambda place: shares[place])
-    spread = list(shares)
-    for _ in range(_MAX_STEPS):
-        for lower, upper in pairwise(order):
-            lacking = _GAP - (spread[upper] - spread[lower])
-            if lacking > 1e-9:
-                spread[lower] -= lacking / 2
-                spread[upper] += lacking / 2
-    return spread
 
 
 def _bar_names(drawing: Drawing, key: tuple[object, ...]) -> list[object]:

@@ -65,24 +65,14 @@ def build_latency(rows: pd.DataFrame) -> Plot:
         _high=values.max(axis=1),
         _text=[format_latency(value) for value in rows["max"]],
     )
-    rough = {
-        key: pd.Series([is_rough(key, ios) for ios in rows["total_ios"]], index=data.index)
-        for key in _STATISTICS
-    }
+    rough = pd.DataFrame({k: [is_rough(k, n) for n in rows["total_ios"]] for k in _STATISTICS})
     parts = (
         marks.Whiskers(data, series="pale", width=5, has_caps=False),
         marks.Texts(data, x="max_s", y="_row", offset_pt=(8, 0), series="muted"),
         *(
-            marks.Points(
-                data[is_hollow == rough[key]],
-                by="_series",
-                marker_of=f"_{key}",
-                x=column,
-                y="_row",
-                is_hollow=is_hollow,
-            )
-            for key, column in columns.items()
-            for is_hollow in ([False, True] if rough[key].any() else [False])
+            marks.Points(own, by="_series", marker_of=f"_{k}", x=x, y="_row", is_hollow=bool(few))
+            for k, x in columns.items()
+            for few, own in data.groupby(rough[k])
         ),
     )
     positive = values.where(values > 0)
@@ -94,7 +84,7 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     note = "Points: medians of the repeats' percentiles; of max the largest" if is_repeated else ""
     names = [labels.wrap_name(printable(name), columns=60) for name in labels.directed(rows)]
     few = f"Hollow: fewer than {MIN_SAMPLES_ABOVE} I/Os above the percentile"
-    hollow = few if any(each.any() for each in rough.values()) else ""
+    hollow = few if rough.any(axis=None) else ""
     bare = rows.loc[rows[list(_STATISTICS[:-1])].isna().all(axis=1), "label"]
     only_max = f"{_some(bare)}: max only, as fio reported none of these percentiles"
     return Plot(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from textwrap import fill
 from typing import Any, BinaryIO
@@ -14,12 +13,12 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
 
 from volbench.errors import InputError, VolbenchError
 from volbench.present.formatting import printable
 from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.description import Panel, Plot
+from volbench.present.plots.labels import moved_apart
 from volbench.present.plots.marks import ReferenceLine
 from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib.draw_marks import draw_mark
@@ -37,8 +36,6 @@ _BOXES = "Boxes are characters that no font here has: install Noto Sans CJK, or 
 _MARGINS_IN = 1.6  # Estimated width of labels in a column, before they are measured
 _CROWDED = 0.2  # Share of the axis below which the names of two lines would touch
 _LINE_IN = 0.17
-_MAX_STEPS = 100  # In which neighbouring names move apart
-_TOUCHING_PX = 0.1  # Overlap of two names that nobody sees
 _MIN_TITLE, _LETTER_IN = 24, 0.065  # Characters of a title that have one line; width of one
 _METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": "volbench"},
@@ -199,11 +196,9 @@ def _name_lines(axes: Axes, panel: Panel, looks: Looks) -> None:
 
 def _name_at_right(axes: Axes, lines: Sequence[ReferenceLine], looks: Looks) -> None:
     """Write names beside the ends of their lines, as far from each other as letters need."""
-    names: list[Annotation] = []
-    for mark in sorted(lines, key=lambda line: (line.is_beyond, line.value)):
-        name = mark.name.replace(": ", "\n")
-        annotation = axes.annotate(
-            f"{name}\n(above)" if mark.is_beyond else name,
+    names = [
+        axes.annotate(
+            mark.name.replace(": ", "\n") + "\n(above)" * mark.is_beyond,
             (1, 1 if mark.is_beyond else mark.value),
             xycoords="axes fraction" if mark.is_beyond else axes.get_yaxis_transform(),
             xytext=(4, 0),
@@ -213,23 +208,13 @@ def _name_at_right(axes: Axes, lines: Sequence[ReferenceLine], looks: Looks) -> 
             annotation_clip=False,
             color=looks.colour(mark.series),
         )
-        names.append(annotation)
-    boxes = [label.get_window_extent() for label in names]
-    inch = axes.figure.dpi
-    for label, shift in zip(names, _shifts_apart([(b.y0, b.y1) for b in boxes]), strict=True):
-        label.set_position((4, 72 * shift / inch))
-
-
-def _shifts_apart(boxes: Sequence[tuple[float, float]]) -> list[float]:
-    """Return how far to move boxes, ordered by height, so that none reaches into the next."""
-    shifts = [0.0] * len(boxes)
-    for _ in range(_MAX_STEPS):
-        for lower, (below, above) in enumerate(pairwise(boxes)):
-            lacking = below[1] + shifts[lower] - above[0] - shifts[lower + 1]
-            if lacking > _TOUCHING_PX:
-                shifts[lower] -= lacking / 2
-                shifts[lower + 1] += lacking / 2
-    return shifts
+        for mark in lines
+    ]
+    boxes = [name.get_window_extent() for name in names]
+    middles = [(box.y0 + box.y1) / 2 for box in boxes]
+    apart = moved_apart(middles, [box.height for box in boxes])
+    for name, middle, moved in zip(names, middles, apart, strict=True):
+        name.set_position((4, 72 * (moved - middle) / axes.figure.dpi))
 
 
 def save(
