@@ -102,11 +102,3 @@ def test_a_line_of_the_journal_is_refused_by_its_number(root: Path, line: bytes)
     path.write_bytes(line + b"\n" + path.read_bytes())
     with pytest.raises(VolbenchError, match=r"journal\.jsonl:1: not a journal entry"):
         campaign_data(root)
-
-
-@pytest.mark.parametrize("cut", [4, 20, 30])
-def test_a_cut_log_is_refused_by_name(root: Path, cut: int) -> None:
-    """A truncated zstd file is no shorter log."""
-    path = root / "runs/001-mix-r1/series_iops.1.log.zst"
-    path.write_bytes(path.read_bytes()[:cut])
-    assert path.name in str(campaign_data(root).rows("summary")[0]["damage"])

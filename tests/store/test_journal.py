@@ -51,22 +51,6 @@ def test_garbage_in_the_middle_is_refused_with_its_line(tmp_path: Path) -> None:
         read_history(path)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        '{"kind": "run", "run": "1", "state": "unheard-of"}',
-        '{"kind": "pin", "host": "h", "target": "/dev/x", "pin": {"major": "?"}}',
-        "[" * 200_000,
-    ],
-)
-def test_an_impossible_entry_is_refused(tmp_path: Path, line: str) -> None:
-    """With its line, and no traceback."""
-    path = tmp_path / "journal.jsonl"
-    path.write_text(f'{line}\n{{"kind": "other"}}\n')
-    with pytest.raises(ArchiveError, match=r"journal\.jsonl:1"):
-        read_history(path)
-
-
 def test_a_signed_journal_is_continued(tmp_path: Path) -> None:
     """Also after a crash has cut off its last line."""
     path = tmp_path / "journal.jsonl"
