@@ -8,7 +8,7 @@ import pytest
 
 from tests.finished_campaign import half_finished
 from volbench.errors import ArchiveError
-from volbench.store.archive import hold_campaign, read_campaign
+from volbench.store.archive import Archive, hold_campaign, read_campaign
 from volbench.store.consent import create_signed_campaign, hold_copies, read_own_campaign
 
 WRITES = 2
@@ -32,13 +32,18 @@ class FullDisk:
         self._fsync(descriptor)
 
 
+@pytest.fixture(name="archive")
+def _archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
+    """Return the content of a campaign of a user without a key."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return read_campaign(half_finished(tmp_path / "old").root)[1]
+
+
 @pytest.mark.parametrize("room", range(WRITES + 1))
 def test_a_folder_with_a_plan_is_signed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archive: Archive, room: int
 ) -> None:
     """A full disk leaves a signed campaign or a folder that can be used again."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    _, archive = read_campaign(half_finished(tmp_path / "old").root)
     folder = tmp_path / "new"
     create_signed_campaign(tmp_path / "first", archive)  # makes the user's key
     disk = FullDisk(room, monkeypatch)
@@ -54,11 +59,10 @@ def test_a_folder_with_a_plan_is_signed(
 
 
 def test_a_campaign_that_cannot_be_signed_leaves_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archive: Archive
 ) -> None:
     """The reason is that of the key, also where its folder cannot be made (ENOENT)."""
     monkeypatch.setenv("XDG_STATE_HOME", "/proc/state")
-    _, archive = read_campaign(half_finished(tmp_path / "old").root)
     with pytest.raises(ArchiveError, match=r"signs campaigns cannot be used: /proc/state: No such"):
         create_signed_campaign(tmp_path / "new", archive)
     assert not (tmp_path / "new").exists()
@@ -67,9 +71,8 @@ def test_a_campaign_that_cannot_be_signed_leaves_no_folder(
 @pytest.mark.parametrize(
     "name", ["inputs/thesis.txt", "runs/x", "consent.json", ".lock", ".thesis.999999999.tmp"]
 )
-def test_files_of_a_user_do_not_precede_a_plan(tmp_path: Path, name: str) -> None:
+def test_files_of_a_user_do_not_precede_a_plan(tmp_path: Path, archive: Archive, name: str) -> None:
     """A folder with a name that volbench uses, but with another content, is not empty."""
-    _, archive = read_campaign(half_finished(tmp_path / "old").root)
     file = tmp_path / "new" / name
     file.parent.mkdir(parents=True)
     file.write_text("mine")
@@ -78,12 +81,8 @@ def test_files_of_a_user_do_not_precede_a_plan(tmp_path: Path, name: str) -> Non
     assert file.read_text() == "mine"
 
 
-def test_two_copies_of_a_campaign_are_not_run_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_copies_of_a_campaign_are_not_run_at_a_time(tmp_path: Path, archive: Archive) -> None:
     """The second is refused with the folder of the first; afterwards it may."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    _, archive = read_campaign(half_finished(tmp_path / "old").root)
     first, second = (create_signed_campaign(tmp_path / name, archive) for name in ("a", "b"))
     for _ in range(2):
         with (
@@ -100,11 +99,9 @@ def test_two_copies_of_a_campaign_are_not_run_at_a_time(
 
 
 def test_campaign_of_a_controller_killed_before_its_plan_is_planned_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, archive: Archive
 ) -> None:
     """What precedes the plan does not make its folder unusable; anything else does."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    _, archive = read_campaign(half_finished(tmp_path / "old").root)
     layout = create_signed_campaign(tmp_path / "new", archive)
     layout.campaign.unlink()  # the last file, as above
     (layout.root / ".campaign.json.999999999.volbench.tmp").write_text("{")

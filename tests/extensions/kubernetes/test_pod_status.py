@@ -29,6 +29,8 @@ def warning(reason: str, message: str) -> Manifest:
     return {"type": "Warning", "reason": reason, "message": message}
 
 
+OOM = "OOMKilled: it exceeded its memory limit (--pod limit.memory=...)"
+KILLED = {"reason": "OOMKilled", "exitCode": 137}
 UNSCHEDULABLE = {
     "type": "PodScheduled",
     "status": "False",
@@ -201,17 +203,16 @@ def test_a_lasting_reason_is_repeated(capsys: pytest.CaptureFixture[str]) -> Non
             pod({"phase": "Failed", "reason": "Evicted", "message": "low on disk"}),
             "Evicted: low on disk",
         ),
+        (
+            pod({"phase": "Failed", "containerStatuses": [{"state": {"terminated": KILLED}}]}),
+            f"its container ended with status 137: {OOM}",
+        ),
         (pod({"phase": "Running"}), ""),
     ],
 )
 def test_an_ended_pod_has_a_reason(found: Manifest | None, expected: str) -> None:
-    """A pod that can run nothing any more is distinguished from one that can."""
+    """A pod that can run nothing any more is distinguished from one that can.
+
+    The end of a container carries its reason and status.
+    """
     assert why_ended(found, "u1") == expected
-
-
-def test_a_killed_container_is_reported() -> None:
-    """The end of a container carries its reason and status."""
-    state = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
-    ended = pod({"phase": "Failed", "containerStatuses": [{"state": state}]})
-    reason = "OOMKilled: it exceeded its memory limit (--pod limit.memory=...)"
-    assert why_ended(ended, "u1") == f"its container ended with status 137: {reason}"

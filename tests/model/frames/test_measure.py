@@ -10,25 +10,25 @@ COLUMNS = [column.name for column in SUMMARY]
 
 
 @pytest.mark.parametrize(
-    ("name", "column", "more"),
+    ("name", "column", "more", "resolution"),
     [
-        ("iops", "iops", True),
-        ("p99", "lat_p99_s", False),
-        ("clat_p50_s", "clat_p50_s", False),
-        ("cpu_sys", "cpu_sys", False),
+        ("iops", "iops", True, 0),
+        ("mean", "lat_mean_s", False, 0),
+        ("p99", "lat_p99_s", False, 0.0157),
+        ("clat_p50_s", "clat_p50_s", False, 0.0157),
+        ("cpu_sys", "cpu_sys", False, 0),
     ],
 )
-def test_names_and_directions(name: str, column: str, *, more: bool) -> None:
-    """Rates are better when they grow, latencies and CPU time when they fall."""
+def test_names_directions_and_resolutions(
+    name: str, column: str, *, more: bool, resolution: float
+) -> None:
+    """Rates are better when they grow, latencies and CPU time when they fall.
+
+    Percentiles are known to fio's bins; means and extremes are exact.
+    """
     found = find_measure(name, COLUMNS)
     assert (found.column, found.more_is_better) == (column, more)
-
-
-def test_only_percentiles_have_bins() -> None:
-    """Percentiles are known to fio's bins; means and extremes are exact."""
-    assert find_measure("p99", COLUMNS).resolution == pytest.approx(0.0157, abs=1e-4)
-    assert find_measure("mean", COLUMNS).resolution == 0
-    assert find_measure("iops", COLUMNS).resolution == 0
+    assert found.resolution == pytest.approx(resolution, abs=1e-4)
 
 
 def test_measures_without_a_better_direction_are_refused() -> None:
