@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.errors import ArchiveError, InputError
-from volbench.ingest.table_parts import columns_of, joined_tables
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
 from volbench.model.frames.columns import DERIVED, FRAMES, IDENTITY, ON_DEMAND
 from volbench.present.formatting import printable
@@ -23,8 +22,10 @@ from volbench.store.journal import read_history
 from volbench.store.layout import Layout, results_cache
 from volbench.store.parquet_tables import (
     StoredTables,
+    columns_of,
     fingerprint_of,
     frame_of,
+    joined_tables,
     read_table,
     rows_of,
 )

@@ -188,6 +188,23 @@ def _plain_values(column: pa.ChunkedArray) -> list[object]:
     return values
 
 
+def columns_of(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
+    """Return some columns of a table, texts as dictionaries; None for the table as it is."""
+    if columns is None:
+        return table
+    chosen = [
+        column.dictionary_encode() if pa.types.is_string(column.type) else column
+        for column in table.select(columns).columns
+    ]
+    return pa.table(chosen, names=columns)
+
+
+def joined_tables(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
+    """Return the rows of all parts, frame by frame."""
+    held = list(parts)
+    return {name: pa.concat_tables(tables[name] for tables in held) for name in held[0]}
+
+
 def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
     """Write a Parquet file for each frame, all atomically, holding few rows in memory.
 
