@@ -25,7 +25,6 @@ from volbench.extensions.kubernetes.pod_settings import (
     parse_pull_policy,
     parse_resource,
     parse_selector,
-    parse_spread,
     parse_user,
     setting,
 )
@@ -199,7 +198,7 @@ class ClusterSpec:
         "spread",
         "node|zone|none|LABEL",
         "Spread replicas evenly over nodes, zones, or values of a node label. Default: node.",
-        parse_spread,
+        lambda text: TOPOLOGY.get(text, text),
         default=TOPOLOGY["node"],
     )
     requests: Mapping[str, str] = setting(

@@ -12,6 +12,7 @@ from volbench.units import parse_duration
 
 KIND = "pod"  # of a connection to a pod; the name of the channel
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+# Word to the node label over whose values pods are spread; empty for no rule
 TOPOLOGY = {"node": "kubernetes.io/hostname", "zone": "topology.kubernetes.io/zone", "none": ""}
 _BOOLEANS = {"true": True, "false": False, "": True}
 _KEY = "key"
@@ -118,11 +119,6 @@ def parse_resource(text: str) -> tuple[str, str]:
     resource, _, quantity = text.partition("=")
     require_quantity(quantity, what=resource)
     return resource, quantity
-
-
-def parse_spread(text: str) -> str:
-    """Return the node label over whose values pods are spread; empty for no rule."""
-    return TOPOLOGY.get(text, text)
 
 
 def parse_user(text: str) -> int:

@@ -20,17 +20,13 @@ def variables_of(run: Run) -> dict[str, str]:
     """Return the environment variables of a run's secrets, each with its use."""
     names = {}
     if MASK in run.volume.target:
-        names[volume_variable(run)] = run.volume.target
+        is_local = run.host == LOCAL
+        names[target_variable(run.host, run.volume.role, is_local=is_local)] = run.volume.target
     for section in run.sections:
         for name, value in run.effective(section).items():
             if MASK in value:
                 names[option_variable(name)] = f"{name} of job {run.job}"
     return names
-
-
-def volume_variable(run: Run) -> str:
-    """Return the environment variable of the password in the URI of a run's volume."""
-    return target_variable(run.host, run.volume.role, is_local=run.host == LOCAL)
 
 
 def missing_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]:

@@ -136,14 +136,11 @@ Size = Annotated[int, parsed(parse_size), value_schema("size")]  # Bytes
 Rate = Annotated[float, parsed(parse_rate), value_schema("rate")]  # Bytes per second
 
 
-def null_is_none(value: object) -> Any:  # noqa: ANN401 - whatever a field holds
-    """Return None for a key without a value; for nullable fields."""
-    return None if value is NULL else value
-
-
 # A value that may be null in the file
 Nullable = Annotated[
-    _T | None, BeforeValidator(null_is_none), Field(json_schema_extra={"$comment": MAY_BE_NULL})
+    _T | None,
+    BeforeValidator(lambda value: None if value is NULL else value),
+    Field(json_schema_extra={"$comment": MAY_BE_NULL}),
 ]
 
 
