@@ -98,12 +98,12 @@ def formatted(disks: Disks) -> Path:
     return image
 
 
-def act_before_second(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Do something after the first run."""
+def act_before(run: str, monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Do something before the run of a number, such as ``002``."""
     fresh = fresh_run_folder
 
     def folder_after(layout: Layout, run_id: str) -> RunFolder:
-        if run_id.startswith("002"):
+        if run_id.startswith(run):
             act()
         return fresh(layout, run_id)
 
@@ -119,15 +119,15 @@ def test_a_device_replaced_between_runs_is_not_overwritten(
     image = disks.image()
     device, other = disks.attach(image), formatted(disks)
     before = digest(other)
-    act_before_second(monkeypatch, lambda: replace_image(device, other.rename(image)))
+    act_before("002", monkeypatch, lambda: replace_image(device, other.rename(image)))
     done = overwrite(tmp_path, DEVICE_PROFILE, device)
     assert done.returncode == 3, done.stderr
     assert f"{device} is not the device that was planned" in done.stderr
     assert digest(image) == before
 
 
-@pytest.mark.parametrize("how", ["renamed", "by folder", "formatted"])
-def test_a_users_file_replaced_between_runs_is_not_overwritten(
+@pytest.mark.parametrize("how", ["renamed", "at once", "by folder", "formatted"])
+def test_a_users_file_replaced_after_the_plan_is_not_overwritten(
     tmp_path: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """Consent to its name was for the file and content that had the name, also in a resume."""
@@ -146,7 +146,8 @@ def test_a_users_file_replaced_between_runs_is_not_overwritten(
         named.symlink_to(other) if by_folder else (other / "file").rename(file)
 
     once = [replace]
-    act_before_second(monkeypatch, lambda: once and once.pop()())
+    run = "001" if how == "at once" else "002"
+    act_before(run, monkeypatch, lambda: once and once.pop()())
     refused = overwrite(tmp_path, DEVICE_PROFILE, file)
     before = digest(file) if how == "formatted" else before
     for done in (refused, volbench("resume", tmp_path / "out", "--retry-failed")):

@@ -147,7 +147,12 @@ def reap(
 def scratch_of(
     host: ConnectedHost, campaign: Campaign, *, history: History, states: RunStates
 ) -> Scratch:
-    """Return the scratch files of a campaign on a host, as recorded in its journal."""
+    """Return the scratch files of a campaign on a host, as recorded in its journal.
+
+    Files of the user are those that the plan found, until a run finds them.
+    """
+    planned = {path: (mark, None) for path, mark in campaign.files.get(host.name, {}).items()}
+    history.found[host.name] = planned | history.found.get(host.name, {})
     return Scratch(
         host.executor,
         states,

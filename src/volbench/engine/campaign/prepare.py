@@ -21,7 +21,7 @@ from volbench.errors import InputError, NoSpaceError, RefusedError, VolbenchErro
 from volbench.execute.agent.facts import Survey
 from volbench.execute.scheduler import on_each
 from volbench.model.campaign.host import Host, Policy
-from volbench.model.campaign.planned_run import Absent, Campaign, Volume
+from volbench.model.campaign.planned_run import Absent, Campaign, FileIdentity, Volume
 from volbench.model.campaign.run_secrets import conceal
 from volbench.model.campaign.target_paths import paths_of
 from volbench.model.profile.profile_model import Profile
@@ -172,17 +172,18 @@ def prepare(
     if place.resolve().is_relative_to(_DEVICES) and place.stat().st_dev == _DEVICES.stat().st_dev:
         raise RefusedError(f"{folder} is in memory, among devices", hint="choose another --output")
 
-    def check(host: ConnectedHost) -> None:
-        check_campaign(host, campaign, facts=probed[host.name].facts, campaign_dir=folder)
+    def check(host: ConnectedHost) -> dict[str, FileIdentity]:
+        return check_campaign(host, campaign, facts=probed[host.name].facts, campaign_dir=folder)
 
-    checks = on_each(ready, check)
-    failed = {host.name: error for host, error in zip(ready, checks, strict=True) if error}
+    checks = dict(zip([host.name for host in ready], on_each(ready, check), strict=True))
+    failed = {name: error for name, error in checks.items() if isinstance(error, VolbenchError)}
     are_full = all(isinstance(error, NoSpaceError) for error in failed.values())
     if failed and are_full and request.terms.policy is not Policy.ALL:
         return prepare(hosts, request, full={**full, **failed})
-    raise_all(ready, checks)
+    raise_all(ready, [*checks.values()])
+    files = {name: found for name, found in checks.items() if isinstance(found, dict) and found}
     archive = Archive(
-        campaign=campaign,
+        campaign=campaign.model_copy(update={"files": files}),
         provenance=_provenance(list(probed.values())),
         profiles={profile.name: mask_text(dump_profile(profile)) for profile in request.profiles},
     )

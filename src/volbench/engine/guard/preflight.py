@@ -28,7 +28,7 @@ from volbench.execute.agent.volumes import DescribedFile, KnownFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import render, writes
 from volbench.model.campaign.planned_files import Range, device_ranges, file_ranges, planned_files
-from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Consent, FileIdentity, Run, VolumeKind
 from volbench.model.profile.option_policy import block_sizes
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
@@ -51,9 +51,17 @@ LeftByOthers = Callable[[Room], tuple[int, Sequence[str]]]
 
 def check_campaign(
     host: ConnectedHost, campaign: Campaign, *, facts: HostFacts, campaign_dir: str
-) -> None:
-    """Check every run that a campaign plans for a host; `campaign_dir` is absolute."""
+) -> dict[str, FileIdentity]:
+    """Check every run that a campaign plans for a host.
+
+    Args:
+        campaign_dir: absolute path of the campaign folder.
+
+    Returns:
+        The files of the user that the runs use, by path.
+    """
     made: set[str] = set()
+    found: dict[str, FileIdentity] = {}
     runs = _distinct(run for run in campaign.runs if run.host == host.name)
     guard = RunGuard(host.executor, campaign, campaign_dir)
     with ThreadPoolExecutor(1) as thread:
@@ -68,10 +76,13 @@ def check_campaign(
         check_cpus(run, cpus=facts.cpus)
         check_memory(run, memory_bytes=facts.usable_memory_bytes)
         guard.check(run, state, ours=made.__contains__, rooms=False)
+        kept = guard.files_to_keep(run, state, ours=made.__contains__)
+        found.update({file.path: file.identity for file in kept})
         made.update(path for path in planned_files(run) if _is_missing(path, state))
     check_rooms(runs, state, partial(room_left, host.executor, campaign, None))
     if parsing is not None:
         parsing.result()
+    return found
 
 
 def _check_exports(host: ConnectedHost, runs: Sequence[Run]) -> None:

@@ -342,6 +342,8 @@ class Campaign(Consent):
     policy: Policy = Policy.ALL  # number of hosts that must complete a run for its totals to count
     quorum: Count = 0  # that number when the policy is ``quorum``
     absent: tuple[Absent, ...] = ()  # unavailable hosts that the policy tolerates
+    # host to path to identity, of files of the user that the plan is about: no other is used
+    files: dict[str, dict[str, FileIdentity]] = Field(default_factory=dict)
     # profile to the end condition of its rounds; the repeat of its runs is the round
     rounds: dict[str, Rounds] = Field(default_factory=dict)
     # profile to when the repeats of each of its workloads end, where that is not a number
