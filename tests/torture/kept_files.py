@@ -89,7 +89,8 @@ def attached_anew(chance: random.Random, folder: Path) -> int:
         offset, half = chance.choice((0, 32 * _MIB)), ("--sizelimit", str(32 * _MIB))
         second = disks.attach(chance.choice((link, link, free)), "--offset", "0")
         is_mounted = "link" in Path(f"/sys/block/{Path(second).name}/loop/backing_file").read_text()
-        assert bool(refusal(HERE, second)) is is_mounted
+        told = refusal(HERE, second)
+        assert bool(told) is is_mounted, told or f"{second} is not refused"
         assert refusal(HERE, str(link), files=[str(link)])
         succeed("losetup", "-d", second)
         disks.attach_at(second, free, *half, "--offset", str(offset))

@@ -3,6 +3,7 @@
 import random
 import struct
 from collections.abc import Iterable
+from zlib import crc32
 
 from tests.execute.fake import FakeExecutor
 from tests.torture.device_world import BLOCK_SECTORS, Block, Device, World
@@ -76,7 +77,10 @@ class ScriptedDevices:
         self.executor.links[f"/sys/class/block/{device.name}"] = folder
         self._add_nodes(device)
         if device.file.startswith("/images/"):
+            root = self._world.root
+            on, inode = (0, 30) if root is None else root.number, crc32(device.file.encode())
             self.executor.files[device.file] = ""
+            self.executor.stats[device.file] = FileStat("file", on, (0, 0), inode, 0)
 
     def _add_nodes(self, device: Device) -> None:
         node, by_id, other, _ = self.names(device)
