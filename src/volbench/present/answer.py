@@ -48,6 +48,7 @@ from volbench.present.rate_words import rate_sentences
 from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
 MAX_NAMED = 4  # Values that a sentence names and compares in pairs
+_UNTESTED = "with too few repeats to tell this from chance"
 _MAX_CELLS = 3  # Workloads or sweeps with a sentence each
 _MAX_ASKED = 3  # Results at an asked rate that are named
 _MAX_RANKINGS = 2  # Patterns with a ranking
@@ -338,8 +339,6 @@ def by_setting(
 
 
 # A few values, compared in pairs
-
-_UNTESTED = "with too few repeats to tell this from chance"
 
 
 @dataclass(frozen=True)
