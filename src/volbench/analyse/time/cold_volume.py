@@ -92,11 +92,12 @@ def describe(probe: ColdProbe) -> str:
     elif probe.never_written:
         verdict = "partly never written"
     else:
-        few = "too few blocks to decide, name a larger file or the device"
+        few = f"undecided, as fewer than {MIN_COLD_PAIRS} blocks were there to read"
         verdict = "not cold" if probe.pairs >= MIN_COLD_PAIRS else few
     p_value = "< 1e-16" if probe.p_value < 1e-16 else f"= {probe.p_value:.2g}"
+    ratio = f"{probe.median_ratio:.3g} times "
     times = (
-        f"first reads of {probe.pairs} sampled blocks took {probe.median_ratio:.3g} times as long"
+        f"first reads of {probe.pairs} sampled blocks took {ratio.removeprefix('1 times ')}as long"
         f" as second reads (median {format_latency(probe.first_median_s)} against"
         f" {format_latency(probe.second_median_s)}; p99 {probe.p99_ratio:.3g} times; slower for"
         f" {probe.slower_share * 100:.3g} % of the blocks, p {p_value})"
