@@ -18,7 +18,7 @@ import pytest
 
 from tests.engine.conftest import Disks
 from tests.waiting import PATIENCE_S, Started, until
-from volbench.execute.agent import block_reads, processes, snapshot
+from volbench.execute.agent import block_reads, files, processes, snapshot
 from volbench.execute.agent.block_reads import flush, sample_blocks, sample_nbd
 from volbench.execute.agent.facts import survey
 from volbench.execute.agent.files import stat_in
@@ -213,3 +213,12 @@ def test_blocks_that_files_share_do_not_count(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("fcntl.ioctl", two_extents)
     assert allocated_bytes(__file__, 16384) == 8192
+
+
+def test_a_tmpfs_is_no_larger_than_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A campaign that would fill the memory of its host is refused for lack of space."""
+    read = files.read_text
+    scripted = {"/proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    1000 kB\n"}
+    monkeypatch.setattr(files, "read_text", lambda path: scripted.get(path) or read(path))
+    assert Snapshot().free_space("/dev/shm")[0] == 921_600
+    assert files.free_memory("/proc") == sys.maxsize

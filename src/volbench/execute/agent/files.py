@@ -31,6 +31,9 @@ FILE_KINDS = {
     modes.S_IFCHR: "char",
 }
 
+# Of available memory, left to fio and the host: a trade-off. Noticed by:
+# tests/execute/agent/test_snapshot.py::test_a_tmpfs_is_no_larger_than_free_memory
+_KEPT_MEMORY_PERCENT = 10
 _READ_BYTES = 65_536  # Files below /proc/sys cannot be read into a buffer of megabytes: ENOMEM.
 _MAX_READS = 1024  # 64 MiB: no file that volbench reads whole comes near, and memory is finite.
 
@@ -223,6 +226,17 @@ def free_space(path: str) -> "tuple[int, int]":
         raise of_os_error(error) from error
     free_files = status.f_favail - _RUN_INODES if status.f_files else sys.maxsize
     return (0, 0) if free_files < 0 else (status.f_bavail * status.f_frsize, free_files)
+
+
+def free_memory(path: str) -> int:
+    """Return bytes of memory that files of a tmpfs may take; no limit on other filesystems."""
+    number = os.stat(path).st_dev
+    mounts = read_text("/proc/self/mountinfo") or ""
+    device = r"^\d+ \d+ {}:{} .* - (tmpfs|ramfs) ".format(os.major(number), os.minor(number))
+    left = re.search(r"MemAvailable: *(\d+) kB", read_text("/proc/meminfo") or "")
+    if left is None or not re.search(device, mounts, re.MULTILINE):
+        return sys.maxsize
+    return int(left.group(1)) * 1024 * (100 - _KEPT_MEMORY_PERCENT) // 100
 
 
 def search_path() -> str:

@@ -93,7 +93,8 @@ class Snapshot:
 
     def free_space(self, path: str) -> "tuple[int, int]":
         """Return bytes and files that unprivileged users can add to the filesystem of a path."""
-        return files.free_space(path)
+        free_bytes, free_files = files.free_space(path)
+        return min(free_bytes, files.free_memory(path)), free_files
 
     def which(self, program: str) -> str:
         """Return the absolute path of a program; empty if it is missing."""
