@@ -37,11 +37,15 @@ def point(tmp_path: Path, disks: Disks) -> Iterator[Path]:
 
 @contextmanager
 def running(
-    target: Path, out: Path, errors: Path, environment: Mapping[str, str] = os.environ
+    target: Path,
+    out: Path,
+    errors: Path,
+    environment: Mapping[str, str] = os.environ,
+    *more: str | Path,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a campaign whose messages go to a file, and end it."""
     profile = errors.with_name("p.yaml")
-    argv = [*COMMAND, "run", *map(str, (profile, "--on", target, "-o", out))]
+    argv = [*COMMAND, "run", *map(str, (profile, "--on", target, "-o", out, *more))]
     with (
         errors.open("wb") as file,
         subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=file, env=environment) as process,
@@ -51,6 +55,11 @@ def running(
         finally:
             subprocess.run(["fsfreeze", "-u", target], check=False, capture_output=True)
             process.kill()
+
+
+def read_if_there(path: Path) -> str:
+    """Return the text of a file; empty before it is made."""
+    return path.read_text() if path.exists() else ""
 
 
 def test_a_volume_that_is_frozen_before_the_start_is_refused(point: Path, tmp_path: Path) -> None:
@@ -113,3 +122,20 @@ def test_a_second_request_leaves_a_frozen_volume(
     assert sorted(path.name for path in point.iterdir()) == ["lost+found"]
     done = volbench("status", out)
     assert "interrupted" in done.stdout
+
+
+def test_a_frozen_file_is_named_though_nothing_says_when_its_run_ends(
+    point: Path, tmp_path: Path
+) -> None:
+    """A run that ends with its size has no time at which it is late."""
+    file, out, errors = point / "f", tmp_path / "out", tmp_path / "stderr"
+    file.write_bytes(bytes(4 << 20))
+    (tmp_path / "p.yaml").write_text("name: p\njobs:\n  j: {rw: write, bs: 4k, size: 4m}\n")
+    held = HeldFio(tmp_path)
+    with running(file, out, errors, held.environment, "--allow-destroy", file) as process:
+        until(lambda: '"state": "running"' in read_if_there(out / "journal.jsonl"))
+        call("fsfreeze", "-f", str(point))
+        held.release()
+        until(lambda: f"001-j-r1 completes no I/O: fio waits for {file}" in errors.read_text())
+        call("fsfreeze", "-u", str(point))
+        assert process.wait(timeout=PATIENCE_S) == 0
