@@ -134,7 +134,8 @@ def test_campaigns_at_once_do_not_fill_a_filesystem(
     named = ("-o", tmp_path / "first")
     first = start("run", writes, "--on", small / "a", *named, env=held.environment)
     until(lambda: list(tmp_path.glob("first/runs/*/facts.json")))
-    (announced,) = Path("/run/lock").glob("volbench-room-7:*")
+    on = small.stat().st_dev
+    (announced,) = Path("/run/lock").glob(f"volbench-room-{os.major(on)}:{os.minor(on)}-*")
     refused = volbench("run", writes, "--on", small / "b", "-o", tmp_path / "refused")
     assert refused.returncode == 3
     assert announced.name.partition(".")[2] in refused.stderr
