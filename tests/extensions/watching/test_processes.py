@@ -148,6 +148,22 @@ def test_a_process_shorter_than_the_interval_counts_for_its_parent(loop: str) ->
     assert own[os.getpid()][0] >= BYTES
 
 
+def test_a_parent_that_did_not_wait_keeps_its_own_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that init reaped is not in the counters of its parent, and is not taken from them."""
+    alive: dict[str, tuple[bytes, bytes]] = dict.fromkeys("12", (b"", b""))
+    monkeypatch.setattr("os.listdir", lambda _: [*alive])
+    monkeypatch.setattr(process_io, "read", lambda path: alive[path.split("/")[2]][path[-1] == "t"])
+    looks = process_io._Looks()  # noqa: SLF001 - its kernel
+    for own, child in ((0, 0), (0, 9000), (500, None)):
+        for pid, size in (("1", own), ("2", child)):
+            counts = b"\nread_bytes: %d\nwrite_bytes: 0\ncancelled_write_bytes: 0\n" % (size or 0)
+            alive[pid] = (counts, b"%s (p) S 1" % pid.encode())
+        if child is None:
+            del alive["2"]
+        grown = looks.take()
+    assert grown == {"1": [500, 0, 0]}
+
+
 def test_only_root_is_told() -> None:
     """Another user may read the counters of own processes only, which would mislead."""
     code = (

@@ -20,9 +20,9 @@ _SHOWN = 5  # disks, and hosts
 _SPANS = 3  # of a disk, the longest
 _GAP_S = 2.0  # Longest pause within a span: an interval just below a threshold ends none
 _PROCESSES = 3
-_VERBS = {"read": "read", "write": "wrote"}
-# Shares of the bytes from which processes, and the lesser direction, are named; no verdict.
-_MIN_KNOWN, _MIN_SHARE = 0.5, 0.25
+_WAYS = {"read": "bytes read from", "write": "bytes written to"}
+_MIN_SHARE = 0.25  # Share of the bytes from which the lesser direction is named; no verdict
+_MIN_NAMED = 0.0005  # Share from which what is left is named; no verdict
 
 
 class _Span(NamedTuple):
@@ -100,7 +100,7 @@ def _disk_words(rows: pd.DataFrame, of_host: pd.DataFrame, processes: pd.DataFra
 
 def _causes(rows: pd.DataFrame, busy: pd.DataFrame, processes: pd.DataFrame, when: str) -> str:
     """Return who moved the bytes of a disk in the directions that kept it busy, where they were."""
-    sizes = {way: float(busy[f"{way}_bw_bytes_per_s"].sum()) for way in _VERBS}
+    sizes = {way: float(busy[f"{way}_bw_bytes_per_s"].sum()) for way in _WAYS}
     ways = [way for way, size in sizes.items() if size and size >= _MIN_SHARE * max(sizes.values())]
     looks, seen = processes["t_s"].isin([]), rows["t_s"].isin([])
     for end_s, interval_s in {*zip(processes["t_s"], processes["interval_s"], strict=True)}:
@@ -108,12 +108,12 @@ def _causes(rows: pd.DataFrame, busy: pd.DataFrame, processes: pd.DataFrame, whe
             looks |= processes["t_s"] == end_s
             seen |= rows["t_s"].between(end_s - interval_s, end_s, inclusive="right")
     parts = [_share_words(rows[seen], processes[looks], way) for way in ways]
-    said = " and ".join(filter(None, parts))
-    return f"; {when}processes that were seen {said}" if said else ""
+    said = "; ".join(filter(None, parts))
+    return f"; {when}{said}" if said else ""
 
 
 def _share_words(rows: pd.DataFrame, processes: pd.DataFrame, way: str) -> str:
-    """Return the share of processes, which have no disk, in the bytes of all disks."""
+    """Return the shares of processes, which have no disk, in the bytes of all disks: 100 %."""
     moved = processes.groupby("process")[f"{way}_bytes"].sum()
     disk = float((rows[f"{way}_bw_bytes_per_s"] * rows["interval_s"]).sum())
     if not disk:
@@ -121,9 +121,10 @@ def _share_words(rows: pd.DataFrame, processes: pd.DataFrame, way: str) -> str:
     # A loop device on the disk: its bytes are those of a process and again of the loop's own
     disk = max(disk, float(moved.sum()))
     most = moved[moved > 0].nlargest(_PROCESSES)
-    names = ", ".join(f"{name} {format_percent(size / disk)}" for name, size in most.items())
-    whose = f": {names}" if moved.sum() >= _MIN_KNOWN * disk else "; who caused the rest is unknown"
-    return f"{_VERBS[way]} {format_percent(moved.sum() / disk)} of all disks' bytes{whose}"
+    rest = {"others": moved.sum() - most.sum(), "unattributed": disk - moved.sum()}
+    shares = [*most.items(), *(pair for pair in rest.items() if pair[1] >= _MIN_NAMED * disk)]
+    names = ", ".join(f"{name} {format_percent(size / disk)}" for name, size in shares)
+    return f"{_WAYS[way]} all disks: {names}"
 
 
 def _cpu_words(rows: pd.DataFrame, is_disk_full: bool) -> str:  # noqa: FBT001 - of one caller

@@ -91,7 +91,8 @@ class _Looks:
             heir = grown.get(self._heir(pid, now))
             if heir is not None:
                 counts = zip(heir, _io_counts(self._counters[pid]))  # noqa: B905 - not in Python 3.6
-                heir[:] = [max(0, new - known) for new, known in counts]
+                left = [new - known for new, known in counts]
+                heir[:] = heir if min(left) < 0 else left  # a parent that did not wait has less
         for pid in ended:
             self._known.pop(pid, None)
         self._counters = now
