@@ -69,7 +69,11 @@ def _split(text: str | float, *, what: str, example: str) -> tuple[Fraction, str
 
 
 def parse_size(text: str | float) -> int:
-    """Return bytes of a size such as ``4k``, ``1.5g``, ``128KiB`` or a bare number of bytes."""
+    """Return bytes of a size such as ``4k``, ``1.5g``, ``128KiB`` or a bare number of bytes.
+
+    Raises:
+        InputError: not a number, an unknown suffix, a negative size, or a fraction of a byte.
+    """
     number, suffix = _split(text, what="a size", example="4k, 1.5g or 4096")
     letter = suffix.lower().removesuffix("b").removesuffix("i")
     if letter not in _BINARY:
@@ -85,7 +89,11 @@ def parse_size(text: str | float) -> int:
 
 
 def parse_duration(text: str | float) -> float:
-    """Return seconds of a duration such as ``300s``, ``1min``, ``1.5h``, ``500ms`` or a number."""
+    """Return seconds of a duration such as ``300s``, ``1min``, ``1.5h``, ``500ms`` or bare seconds.
+
+    Raises:
+        InputError: not a number, an unknown suffix or a negative duration.
+    """
     number, suffix = _split(text, what="a duration", example="300s, 5m or 1.5h")
     if suffix.lower() not in _SECONDS:
         raise InputError(f"{text!r} has an unknown suffix", hint="use us, ms, s, m, h or d")
@@ -96,7 +104,11 @@ def parse_duration(text: str | float) -> float:
 
 
 def parse_rate(text: str | float) -> float:
-    """Return bytes per second of a rate such as ``125MB/s``, ``120MiB/s`` or bare bytes."""
+    """Return bytes per second of a rate such as ``125MB/s``, ``120MiB/s`` or bare bytes per second.
+
+    Raises:
+        InputError: not a number, an unknown suffix or a negative rate.
+    """
     number, suffix = _split(text, what="a rate", example="125MB/s or 120MiB/s")
     unit = suffix.removesuffix("/s").removesuffix("ps")
     if unit and unit[-1] == "b":
@@ -113,7 +125,11 @@ def parse_rate(text: str | float) -> float:
 
 
 def parse_count(text: str) -> float:
-    """Return a number such as ``3000``, ``3k``, ``1.5M`` or ``1e6``; prefixes are SI."""
+    """Return a number such as ``3000``, ``3k``, ``1.5M`` or ``1e6``; prefixes are SI.
+
+    Raises:
+        InputError: it is not one.
+    """
     match = re.fullmatch(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([kKMG]?)", text.strip(), re.ASCII)
     number = float(match[1]) if match else math.inf
     if match is None or not math.isfinite(number):

@@ -45,7 +45,11 @@ class Stream(Protocol):
     """Standard input of a running program."""
 
     def send(self, data: bytes) -> None:
-        """Write all to standard input, or raise ConnectError; never in two threads at a time."""
+        """Write to standard input, all of it; several threads never call it at the same time.
+
+        Raises:
+            ConnectError: the connection is broken.
+        """
 
     def close(self, *, in_doubt: bool = False) -> None:
         """Close standard input and the stream, without a further call of its receivers.

@@ -174,12 +174,20 @@ class Executor(Protocol):
         """Return readings of the host's clock, in one round trip; none if it has no clock."""
 
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
-        """Return the facts of the host, and readings of its clock."""
+        """Return the facts of the host, and readings of its clock.
+
+        Raises:
+            TransportError: the host does not respond.
+        """
 
     def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function of the agent on the host; see `execute.agent.operations`.
 
         Its arguments are what JSON can carry; a `snapshot` is made there.
+
+        Raises:
+            OperationError: it could not be carried out.
+            TransportError: the host does not answer, or with something else than the function does.
         """
 
     def stream(
@@ -194,6 +202,10 @@ class Executor(Protocol):
 
         Args:
             take: called with each part, in this thread; it ends the generator by raising.
+
+        Raises:
+            OperationError: it could not be carried out.
+            TransportError: the host does not answer.
         """
 
     def run(
@@ -204,6 +216,10 @@ class Executor(Protocol):
         Args:
             texts: contents of small temporary files, whose paths follow the arguments; they are
                 removed when the program ends, even if the controller is killed meanwhile.
+
+        Raises:
+            TransportError: the program is missing, or was killed after `timeout_s`, or the files
+                cannot be written.
         """
 
     def start(
@@ -225,13 +241,24 @@ class Executor(Protocol):
                 a path that ends with a slash is a folder.
             on_intent: called right before the start with the path of the control folder, which is
                 the handle of a program that outlives the controller.
+
+        Raises:
+            TransportError: a file cannot be written, or the program cannot be started.
         """
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> Process:
-        """Reattach to a process that an earlier controller started, where that is possible."""
+        """Reattach to a process that an earlier controller started.
+
+        Raises:
+            TransportError: the host does not support reattaching.
+        """
 
     def hold(self, path: str) -> HeldDevice | None:
-        """Open a block device exclusively; None where only a run's own program can hold it."""
+        """Open a block device exclusively; None where only a run's own program can hold it.
+
+        Raises:
+            RefusedError: the device cannot be opened.
+        """
 
     def owe(self, files: Sequence[NamedFile]) -> None:
         """Let the host remove these files, instead of the last, if it loses the controller."""
@@ -243,7 +270,11 @@ class Executor(Protocol):
         """
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Copy all files of a work folder to the controller's, each atomically."""
+        """Copy all files of a work folder to the controller's, each atomically.
+
+        Raises:
+            TransportError: a file is unreadable on the host, or was corrupted in transit.
+        """
 
     def remove_work_folder(self, path: str) -> None:
         """Remove a work folder recursively; never the controller's own directory."""

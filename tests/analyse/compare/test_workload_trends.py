@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from scipy.stats import t
@@ -156,20 +157,21 @@ def test_a_fall_after_one_or_two_nights_is_not_stable(at: int, few: str) -> None
 @pytest.mark.slow
 def test_a_fall_in_the_last_nights_is_not_stable() -> None:
     """Of six, two show it, but do not confirm it; at most 2 % of unchanged series look like it."""
-    quiet = np.array([1000, 1004, 999, 1002, 700, 702])
-    fallen = only(summary_of(6, level=lambda night, _: float(quiet[night])))
-    assert fallen.state is not State.STABLE
+
+    def of(rates: npt.NDArray[np.float64]) -> Trend:
+        return only(summary_of(len(rates), level=lambda night, _: float(rates[night])))
+
+    assert of(np.array([1000.0, 1004, 999, 1002, 700, 702])).state is not State.STABLE
     rng = np.random.default_rng(1)
     words = set()
     for _ in range(20):
         rates = 1000 * np.exp(0.05 * rng.standard_normal(6)) * [1, 1, 1, 1, 0.7, 0.7]
-        late = only(summary_of(6, level=lambda night, _, rates=rates: rates[night]))
+        late = of(rates)
         words.update([trend_words(late)] if late.is_late else [])
         assert not late.is_late or (late.state, late.limits) == (State.TOO_FEW, None)
     assert any(text.endswith("the last 2 campaigns are too few to confirm it") for text in words)
     noise = (1000 * np.exp(0.05 * rng.standard_normal(6)) for _ in range(300))
-    flat = [only(summary_of(6, level=lambda n, _, rates=rates: rates[n])) for rates in noise]
-    assert sum(trend.state is not State.STABLE for trend in flat) <= 6
+    assert sum(of(rates).state is not State.STABLE for rates in noise) <= 6
 
 
 def test_the_reference_period_can_be_chosen() -> None:

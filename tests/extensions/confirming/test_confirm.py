@@ -161,8 +161,8 @@ def test_a_run_is_compared_with_its_baseline(
     made: Path, tmp_path: Path, repeats: int, base: int, iops: int, code: int
 ) -> None:
     """Once it has ended; what is worse, also in a single run, is measured again before it fails."""
-    words = "run", made.parent / "short.yaml", "--on", URI, "--allow-destroy", URI
-    words = *words, "--repeat", str(repeats)
+    volume = "--on", URI, "--allow-destroy", URI
+    words = "run", made.parent / "short.yaml", *volume, "--repeat", str(repeats)
     called(base, *words, "--output", tmp_path / "good")
     judged = *words, "--baseline", tmp_path / "good", "--output", tmp_path / "new"
     assert "unlike --detach" in call(*judged, "--detach").stderr

@@ -169,7 +169,15 @@ def _name(manifest: Manifest) -> str:
 def measure_lives(
     cluster: Cluster, spec: ClusterSpec, *, count: int, at_once: int
 ) -> Iterator[VolumeLife]:
-    """Let volumes of each class live, `at_once` of one class, and yield their lives."""
+    """Let volumes of each storage class live, and yield their lives; nothing of them is left.
+
+    Args:
+        at_once: number of volumes of one class that live at the same time; classes take turns.
+
+    Raises:
+        RefusedError: a class retains its volumes.
+        TransportError: a pod cannot start, or a step has not ended in time.
+    """
     for name in spec.storage_classes:
         cluster.require_storage_class(name)
         found = cluster.read_if_allowed("StorageClass", name) or {}

@@ -33,7 +33,11 @@ class Pod(Frozen):
 
 
 def pod_of(host: Host) -> Pod | None:
-    """Return the pod that is a host; None for a machine."""
+    """Return the pod that is a host; None for a machine.
+
+    Raises:
+        ArchiveError: the campaign folder was damaged.
+    """
     if host.kind != KIND:
         return None
     try:

@@ -87,7 +87,12 @@ class PodChannel:
     def open(
         self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
     ) -> PodStream:
-        """Start a program in the pod, unless that is another pod by now; see `Channel.open`."""
+        """Start a program in the pod, unless that is another pod by now; see `Channel.open`.
+
+        Raises:
+            PodEndedError: the pod or its container has ended, with the reason.
+            ConnectError: the API server or the node is out of reach.
+        """
         self._require_pod()
         try:
             socket = self._cluster.open_exec(
@@ -181,7 +186,11 @@ class PodStream:
         return self._descriptor
 
     def send(self, data: bytes) -> None:
-        """Write to standard input, all of it."""
+        """Write to standard input, all of it.
+
+        Raises:
+            ConnectError: the connection is broken.
+        """
         poller = select.poll()
         try:
             poller.register(self._inner, select.POLLOUT)
@@ -285,6 +294,10 @@ def program_end(host: str, status: bytes, stderr: bytes) -> ProgramEnd:
 
     The API server also reports success when it loses the kubelet. The input of a program ends only
     with its stream, so success is a lost connection.
+
+    Raises:
+        ConnectError: the connection ended before the program, or the program was not started:
+            the node does not answer, or the container is being restarted.
     """
     if not status:
         raise connection_lost(host, "", sent=True)

@@ -59,7 +59,11 @@ def merged_settings(given: Iterable[str], configured: Iterable[str]) -> tuple[st
 
 
 def parse_settings(spec: Any, texts: Iterable[str]) -> dict[str, Any]:  # noqa: ANN401 - the same
-    """Return the fields of a specification that ``KEY=VALUE`` texts set; the last one counts."""
+    """Return the fields of a specification that ``KEY=VALUE`` texts set; the last one counts.
+
+    Raises:
+        InputError: a key is unknown, or its value is not valid.
+    """
     known = {each.metadata[_KEY].name: each for each in _settings(spec)}
     parsed: dict[str, Any] = {}
     for text in texts:

@@ -73,6 +73,9 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
     """Remove what a campaign made, with volumes that were to be kept only if `volumes` says so.
 
     Volumes that are left, or may be, are printed, however the removal ends.
+
+    Raises:
+        CampaignError: a volume was not deleted, or the account may not see whether it was.
     """
     disks: tuple[Disk, ...] = ()
     try:

@@ -13,7 +13,11 @@ from volbench.store.layout import Layout
 
 
 def conclude_killed(layout: Layout, campaign: Campaign) -> int:
-    """Record the end of the runs that a killed watch left open; return how many there were."""
+    """Record the end of the runs that a killed watch left open; return how many there were.
+
+    Raises:
+        ArchiveError: the watch still runs, or its folder cannot be written.
+    """
     with hold_campaign(layout), Journal(layout.journal) as journal:
         states = read_history(layout.journal).states
         left = [run for run in campaign.runs if states.get(run.id) is RunState.RUNNING]

@@ -120,7 +120,11 @@ def _words_of(text: str) -> list[str]:
 
 
 def parse_command(text: str, table: OptionTable) -> FioCommand:
-    """Return what a command line asks for."""
+    """Return what a command line asks for.
+
+    Raises:
+        InputError: fio would refuse it, or volbench has something else instead.
+    """
     reader = _CommandReader(_words_of(text), table)
     for name, value in reader.options():
         reader.take(name, value)
