@@ -8,7 +8,7 @@ import pytest
 import volbench
 from tests.finished_campaign import finish, half_finished
 from tests.labelled_campaigns import HOSTS, make
-from volbench.errors import InputError
+from volbench.errors import ComparisonError, InputError
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.columns import FRAMES
 from volbench.store.layout import Layout
@@ -71,6 +71,8 @@ def test_folders_are_compared(results: Path) -> None:
     assert not between.frame.empty
     with pytest.raises(InputError, match="nothing to compare with"):
         volbench.compare(results / "c")
+    with pytest.raises(ComparisonError, match="no run has a result"):
+        volbench.compare(results / "c", where="iops < 0")
     with pytest.raises(InputError, match="a value of --between"):
         volbench.compare(results / "c", results / "older/first", base="c")
 

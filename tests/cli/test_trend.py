@@ -95,6 +95,8 @@ def test_a_changed_option_is_refused_as_by_compare(tmp_path: Path) -> None:
     allowed = trend(folder, "--metric", "iops", "--allow-different", "rate_iops", "--json")
     assert allowed.exit_code == 0, allowed.output
     assert any("rate_iops" in note for note in json.loads(allowed.stdout)["remarks"])
+    [judged] = json.loads(allowed.stdout)["trends"]
+    assert judged["paced"] == [night.name for night in nights[6:]], "they say nothing of the volume"
     apart = trend(folder, "--metric", "iops", "--by", "rate_iops", "--json")
     assert len(json.loads(apart.stdout)["trends"]) == 2
 

@@ -14,8 +14,8 @@ from volbench.present.plots.kinds import KINDS
 
 CEILINGS = {
     "src/volbench/": 893,
-    "src/volbench/analyse": 15_054,
-    "src/volbench/api": 2_558,
+    "src/volbench/analyse": 15_075,
+    "src/volbench/api": 2_563,
     "src/volbench/cli": 6_497,
     "src/volbench/engine": 8_102,
     "src/volbench/execute": 9_952,
@@ -31,9 +31,9 @@ CEILINGS = {
     "src/volbench/ingest": 1_873,
     "src/volbench/model": 4_986,
     "src/volbench/plan": 4_479,
-    "src/volbench/present": 13_587,
+    "src/volbench/present": 13_590,
     "src/volbench/store": 2_349,
-    "tests": 61_535,
+    "tests": 61_547,
     "words of docs and README": 45_490,
     "verbs": 20,
     "options": 131,

@@ -188,7 +188,7 @@ def test_a_sweep_has_one_sentence_with_its_knee() -> None:
     assert line.startswith("randread 4k: 1k IOPS at queue depth 1 to 10k IOPS at queue depth 64")
     assert "; queue depth 16 reaches 99 % of that at p99" in line
     uneven = [row(iops=1e3 * n, iodepth=depth, repeat=n) for depth in (1, 4) for n in (1, 3)]
-    assert "Repeats differ by up to 3 times in 2 of 2 results: look" in answered(*uneven)[-1]
+    assert "Repeats differ by up to 3 times in 2 of 2 results: a median" in answered(*uneven)[-1]
 
 
 def test_a_sweep_of_block_sizes_names_the_highest_bandwidth() -> None:

@@ -23,7 +23,7 @@ from volbench.analyse.compare.workload_trends import (
 from volbench.analyse.frames.row_filter import select
 from volbench.analyse.frames.run_options import given_order
 from volbench.api.many_campaigns import Dataset, facts_by_campaign, open_campaigns
-from volbench.errors import InputError
+from volbench.errors import ComparisonError, InputError
 from volbench.extension import extensions, load
 from volbench.model.frames.column_names import listed_names
 
@@ -108,6 +108,11 @@ def compare_folders(
     if question.between in {ARM, "host"}:
         plans = (data.campaign for dataset in opened.values() for data in dataset.names.values())
         question = replace(question, order=tuple(chain(*map(given_order, plans))))
+    if folders and not any(len(rows) for rows in facts.values()):
+        raise ComparisonError(
+            "there is nothing to compare: no run has a result",
+            hint="volbench status says how far a campaign is, volbench resume continues it",
+        )
     if not folders or (len(folders) < 2 and not question.between):
         raise InputError(
             "there is nothing to compare with: all results are of one volume",

@@ -171,7 +171,7 @@ def _noise(design: Design) -> Iterator[str]:
     if uneven[1:] and any(uneven):
         yield (
             f"Repeats differ by up to {max(uneven):.2g} times in {sum(map(bool, uneven)):,} of"
-            f" {len(uneven):,} results: look at them over time before you use a median."
+            f" {len(uneven):,} results: a median hides that; see volbench plot series."
         )
 
 

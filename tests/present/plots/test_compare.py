@@ -60,6 +60,14 @@ def test_every_interval_is_drawn(comparison: Comparison) -> None:
     assert texts_outside(draw(plot)) == []
 
 
+def test_results_at_an_asked_rate_are_drawn(comparison: Comparison) -> None:
+    """Their verdict is in the legend, and no ratio of theirs stands for the volume."""
+    held = tuple(replace(row, candidate_asked="rate_iops=300") for row in comparison.rows)
+    plot = forest_plot(replace(comparison, rows=held))
+    assert "as asked of fio" in {series.label for series in plot.series}
+    assert texts_outside(draw(plot)) == []
+
+
 def test_a_forest_of_hundreds_of_workloads_shows_the_surest_differences(
     comparison: Comparison,
 ) -> None:

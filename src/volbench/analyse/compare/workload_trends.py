@@ -146,6 +146,7 @@ class Trend:
     is_blind: bool = False  # whether the limits are too wide to decide
     is_late: bool = False  # whether it fell in the last campaigns, which are too few to be a level
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
+    paced: tuple[str, ...] = ()  # further campaigns, left out since fio was asked to keep a rate
     last_jobs: tuple[str, ...] = ()  # names of the workload in its last campaign
     cleared: str = ""  # why a repetition refutes the alarm of its state
     asked: str = ""  # what fio was asked to keep, such as ``rate_iops=3000``
@@ -158,7 +159,7 @@ class Trend:
     @property
     def seen(self) -> set[str]:
         """Campaigns that measured it, also those that are left out."""
-        return {*self.campaigns, *self.disturbed}
+        return {*self.campaigns, *self.disturbed, *self.paced}
 
     @property
     def base(self) -> float:
@@ -281,6 +282,7 @@ def record_of(trend: Trend) -> dict[str, object]:
         "last_value": float(trend.results[-1]),
         "outside": [trend.campaigns[place] for place in trend.outside],
         "disturbed": list(trend.disturbed),
+        "paced": list(trend.paced),
         "shortage": trend.shortage or None,
         "changes": [
             {
@@ -458,9 +460,12 @@ def _trend(
     medians = known.groupby(group["_place"]).median()
     if not len(medians):
         return None
-    names = list(starts)
+    names, asked = list(starts), _asked_rates(group)
+    paced = [place for place in medians.index if asked[place]] if not all(asked.values()) else []
+    medians = medians.drop(paced)
     is_most = group["_noisy"][known.index].groupby(group["_place"]).mean() >= _MOST_RUNS
     # where most campaigns are disturbed, they are like each other
+    is_most = is_most[medians.index]
     disturbed = medians.index[is_most & (is_most.mean() < _MOST_RUNS)]
     medians = medians.drop(disturbed)
     campaigns = tuple(names[int(str(place))] for place in medians.index)
@@ -470,7 +475,7 @@ def _trend(
     reference = reference_length(len(numbers), question.reference, until)
     return Trend(
         label=str(first["_label"]),
-        asked=asked_rate({str(name): value for name, value in first.dropna().items()}),
+        asked="" if paced else next(iter(asked.values())),
         job=str(jobs[0]) if len(jobs) == 1 else "",
         last_jobs=tuple(group["job"][group["_place"].eq(group["_place"].max())].unique()),
         by={name.removeprefix(LABEL_PREFIX): value_text(name, first[name]) for name in by},
@@ -484,7 +489,17 @@ def _trend(
         tolerance=question.tolerance,
         shortage=_shortage(len(numbers), reference, until),
         disturbed=tuple(names[int(str(place))] for place in disturbed),
+        paced=tuple(names[int(str(place))] for place in paced),
     )
+
+
+def _asked_rates(group: pd.DataFrame) -> dict[object, str]:
+    """Return what fio was asked to keep in each campaign, by its place; empty for nothing."""
+    firsts = group.groupby("_place").first()
+    return {
+        place: asked_rate({str(name): value for name, value in row.dropna().items()})
+        for place, row in firsts.iterrows()
+    }
 
 
 def _totals(group: pd.DataFrame, measure: Measure) -> pd.Series[float]:
@@ -621,6 +636,12 @@ def _left_out_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list
         f"left out of {rows} of {count}: {first_names(names[::-1], _MAX_NAMED)}: the host disturbed"
         f" at least half of the runs; see volbench check --rule {rule} DIR"
         for names, rows in noisy.items()
+    ]
+    paced = Counter(trend.paced for trend in trends if trend.paced)
+    said += [
+        f"left out of {rows} of {count}: {first_names(names[::-1], _MAX_NAMED)}: fio was asked to"
+        " keep a rate there, which says no limit of a volume"
+        for names, rows in paced.items()
     ]
     seen = {name for trend in trends for name in trend.seen}
     if empty := [name for name in campaigns[::-1] if name not in seen]:

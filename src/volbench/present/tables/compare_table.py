@@ -208,7 +208,8 @@ def trends_table(trends: Trends) -> Table[Trend]:
     rows = sorted(trends.judged, key=lambda trend: order.index(trend.state))
     every = sorted(trends.rows, key=lambda trend: order.index(trend.state))
     answer = trend_headline(trends)
-    notes = ["Dates: the first campaign at the new level. They do not imply a cause."]
+    dates = "Dates: the first campaign at the new level. They do not imply a cause."
+    notes = [dates] if any(trend.changes for trend in trends.rows) else []
     if any(trend.limits for trend in trends.rows):
         notes.append(f"{false_alarm_words(trends)}.")
     notes += trends.remarks

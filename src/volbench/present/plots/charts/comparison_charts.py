@@ -48,6 +48,7 @@ _VERDICTS = (
     Series(Verdict.TOO_MANY, Verdict.TOO_MANY.value, "muted", "cross"),
     Series(Verdict.INCONCLUSIVE, Verdict.INCONCLUSIVE.value, "muted", "cross"),
     Series(Verdict.TOO_FEW, Verdict.TOO_FEW.value, "muted", "diamond"),
+    Series(Verdict.ASKED, "as asked of fio", "muted", "square"),
 )
 # Markers of faster and slower point towards the estimate, so that greyscale prints show it
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
@@ -55,6 +56,7 @@ _OPEN = {
     Verdict.NOT_SHOWN,
     Verdict.TOO_MANY,
     Verdict.INCONCLUSIVE,
+    Verdict.ASKED,
 }  # The ratio of a row may be chance
 _MAX_ABREAST = 3
 _MAX_COLUMNS = 4  # Candidates that have a column of panels each
