@@ -43,6 +43,8 @@ def test_a_quiet_run_prints_one_line(volbench: Volbench, tmp_path: Path) -> None
     (tmp_path / "fio.json").write_text("precious")
     again = volbench("run", "--", "fio", *READS, *own)
     assert again.returncode == 3, again.stderr
+    nameless = volbench("run", "--", "fio", "--rw=read", "--size=1m")
+    assert "volbench: fio: there is no job section (name one" in nameless.stderr
     assert (tmp_path / "fio.json").read_text() == "precious"
 
 

@@ -199,6 +199,9 @@ def test_campaigns_on_one_disk_at_once_have_a_finding_each(
         volume.mkdir()
         procs.append(start("run", short, "--on", volume, "-o", out, env=fio.environment))
         until(lambda: len(list(tmp_path.glob("out?/runs/*/facts.json"))) == len(procs))
+    refused = volbench("run", short, "--on", tmp_path / "out1.volume", "-o", tmp_path / "refused")
+    assert (refused.returncode, refused.stdout) == (3, ""), "no table of runs that never began"
+    assert "never started" in volbench("status", tmp_path / "refused").stderr
     texts = []
     for fio, process in zip(held, procs, strict=True):  # the first ends while the second is there
         fio.release()

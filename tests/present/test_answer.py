@@ -7,7 +7,7 @@ from tests.analyse.findings.conftest import Until, a_run
 from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.run_options import option_values
 from volbench.present.answer import answer
-from volbench.present.factor_words import cell_words, constants_words
+from volbench.present.factor_words import cell_words, constants_words, level_words
 from volbench.present.tables.design_table import Judgements, cells_table
 
 LATENCY_S = {"local": 90e-6, "premium": 900e-6, "standard": 1500e-6}
@@ -169,6 +169,7 @@ def test_versions_of_fio_that_differ_between_hosts_are_told() -> None:
     """Where hosts are compared, they are what all results have in common."""
     rows = [row(iops=1.0, host=f"vm{n}", fio_version=f"fio-3.{30 + n}") for n in (8, 0, 71)]
     assert constants_words(design_of(rows)).endswith(", fio 3.30 to 3.101")
+    assert level_words({"rw": "read", "name": None}) == "read", "a name that says nothing"
 
 
 def test_a_run_until_steady_has_no_runtime() -> None:

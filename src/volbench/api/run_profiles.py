@@ -259,7 +259,8 @@ def _imported_texts(
         options = ", ".join(dict.fromkeys(command.left_out))
         note(f"left out: {options}: volbench records fio's JSON, logs and progress itself")
     for path in command.files or [""]:
-        text, where = (_job_text(path), path) if path else ("", f"fio --name={command.name}")
+        own = "fio" if command.is_nameless else f"fio --name={command.name}"
+        text, where = (_job_text(path), path) if path else ("", own)
         imported = parse_jobfile(
             text, path=where, table=table, allow_exec=allow_exec, command=command
         )

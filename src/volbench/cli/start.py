@@ -218,10 +218,12 @@ def execute(
                     layout, campaign, hosts, settings=settings, listener=listener, stop=stop
                 )
         finally:
-            verdicts = [] if has_answer else show_results(layout, table_output, printed=printed)
+            history = read_history(layout.journal)
+            is_shown = history.states and not has_answer
+            verdicts = show_results(layout, table_output, printed=printed) if is_shown else []
             click.echo(f"campaign folder: {layout.root}", err=True)
             if campaign.repeats:
-                for words in read_history(layout.journal).imprecise:
+                for words in history.imprecise:
                     click.echo(f"warning: {words}", err=True)
     if any(run.extent for run in campaign.runs):
         show_warmup(layout, campaign, table_output)

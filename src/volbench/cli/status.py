@@ -193,7 +193,7 @@ def _result(data: CampaignData) -> dict[str, str]:
     states = read_history(Layout(data.path).journal).states
     left = _runs_left(data.campaign, states)
     if not all(states.get(run.id) is RunState.FAILED for run in left):
-        state = "running" if data.is_running else "interrupted"
+        state = "running" if data.is_running else "interrupted" if states else "never started"
         answer = f"{state}, {_of_all(data.campaign, left)} left: {answer}"
     return {"answer": answer, "warnings": str(len(warned))}
 
@@ -292,7 +292,8 @@ def _unfinished(
     from volbench.engine.hosts.connected_host import by_cause
 
     failed = [run for run in left if history.states.get(run.id, "") == "failed"]
-    words = f"interrupted: no controller runs, and {_of_all(plan, left)} left to do"
+    words = "interrupted" if history.states else "never started"
+    words = f"{words}: no controller runs, and {_of_all(plan, left)} left to do"
     if len(failed) == len(left):
         words = f"{_of_all(plan, left)} failed: volbench show says why"
     reasons = [(run.host, reason) for run in left if (reason := history.reasons.get(run.id))]

@@ -104,7 +104,7 @@ def reservations(results: Results, rows: Sequence[Row]) -> Iterator[str]:
     }
     if many := len(cached & runs):
         share = f"{many} of {counted_noun(len(runs), 'run')}"
-        yield f"The page cache served or held I/O of {share}: see volbench check --rule page-cache."
+        yield f"I/O of {share} went through a cache: see volbench check --rule page-cache."
     for shared in shared_limit(results.rows("findings"), runs):
         yield f"{shared}."
     yield from _climb(results, rows)

@@ -125,14 +125,20 @@ class CellResult:
         return words
 
     @property
-    def asked_words(self) -> str:
-        """The rate, and whether it is as fio was asked to keep it, or its latency."""
+    def kept(self) -> str:
+        """Whether the rate is as fio was asked to keep it, or its latency; empty if it was not."""
+        if not self.asked:
+            return ""
         told, jobs = self.row.get("rate_iops"), number(self.row, "numjobs")
         wanted = float(str(told)) if str(told).isdecimal() else math.nan
         wanted *= 1.0 if math.isnan(jobs) else jobs
         kept = "at the latency asked for" if self.asked.startswith("latency") else "as asked"
-        how = "less than asked" if self.iops < _ASKED_SHARE * wanted else kept
-        return ", ".join([self.rate_words, f"{how} ({self.asked})", *self.more_words[-1:]])
+        return "less than asked" if self.iops < _ASKED_SHARE * wanted else kept
+
+    @property
+    def asked_words(self) -> str:
+        """The rate, and whether it is as fio was asked to keep it, or its latency."""
+        return ", ".join([self.rate_words, f"{self.kept} ({self.asked})", *self.more_words[-1:]])
 
     def _shown(self, rate: float) -> str:
         return format_rate(rate) if math.isnan(self.iops) else f"{format_count(rate)} IOPS"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
-from volbench.analyse.frames.design import WORKLOAD, Cell, Design
+from volbench.analyse.frames.design import NAME, WORKLOAD, Cell, Design
 from volbench.analyse.frames.workload_words import (
     FACTOR_NAMES,
     factor_name,
@@ -91,6 +91,8 @@ def level_words(values: Mapping[str, object], volumes: Mapping[object, str] = _N
     core = {name: values[name] for name in _CORE if values.get(name) is not None}
     rest = {name: value for name, value in values.items() if name not in core}
     kept = {name: value for name, value in rest.items() if value != NOT_SET}
+    if kept.get(NAME, "") is None:  # names say nothing beside the other factors
+        del kept[NAME]
     words = [workload_text(core)] if core else []
     for name, value in (kept if kept or core else rest).items():
         words.append(volumes.get(value, "") * (name == "volume") or value_words(name, value))

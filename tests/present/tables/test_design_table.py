@@ -82,7 +82,9 @@ def test_what_is_not_sound_is_remarked() -> None:
     table = cells_table(design_of(rows), Judgements({"3": "2!"}, {"1": "stepped"}))
     [row] = table.records()
     assert (row["iops"], row["invalid"], row["asked"]) == (3000.0, 1, "rate_iops=3000")
-    assert "asked, 1 invalid, stepped" in printed(table)
+    assert "as asked, 1 invalid, stepped" in printed(table)
+    short = cells_table(design_of([result("a", iops=2000.0, rate_iops="3000")]), Judgements())
+    assert "less than asked" in printed(short)
 
 
 def test_syncs_have_a_row_below_their_writes() -> None:

@@ -105,7 +105,7 @@ def test_a_climb_and_a_shared_disk_are_said_with_the_answer() -> None:
     assert f"{climb} warming up or other load: the mean mixes both speeds" in text
     assert "shared-limit: a difference of up to 2 times may come from the load on it." in text
     assert "Warning (1 of 2 runs, cold-blocks): cold-blocks. And 4 more warnings." in text
-    cached = text.index("The page cache served or held I/O of 1 of 2 runs")
+    cached = text.index("I/O of 1 of 2 runs went through a cache")
     assert cached < text.index("shared-limit: ") < text.index("climbed")
 
 

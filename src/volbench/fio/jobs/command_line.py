@@ -80,6 +80,11 @@ class FioCommand:
     left_out: list[str] = field(default_factory=list)  # options without effect in volbench
 
     @property
+    def is_nameless(self) -> bool:
+        """Whether it has no job of its own."""
+        return all(section.is_global for section in self.sections)
+
+    @property
     def name(self) -> str:
         """Name of its first job."""
         names = [section.name for section in self.sections if not section.is_global]

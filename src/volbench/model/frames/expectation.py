@@ -170,7 +170,7 @@ def _parse_bound(text: str, column: Column, relation: str) -> float:
         raise _NoRelationError(
             f"{column.name} is measured and never exactly {text}", hint="use <, <=, > or >="
         )
-    bound = _parse_number(text, column)
+    bound = _parse_number(text, column, relation)
     if column.name not in _SIGNED and (bound < 0 or (bound == 0 and relation in {"<", ">="})):
         always = "never" if relation.startswith("<") else "always"
         raise InputError(
@@ -180,7 +180,7 @@ def _parse_bound(text: str, column: Column, relation: str) -> float:
     return bound
 
 
-def _parse_number(text: str, column: Column) -> float:
+def _parse_number(text: str, column: Column, relation: str) -> float:
     readers: Mapping[str, Callable[[str], float]] = {
         "bytes/s": parse_rate,
         "bytes": parse_size,
@@ -189,7 +189,7 @@ def _parse_number(text: str, column: Column) -> float:
     digits = text.rstrip("kKmMgGtT") if column.unit == "bytes/s" else text
     if column.unit in {"s", "bytes/s"} and digits.replace(".", "").isdecimal():
         unit = "ms" if column.unit == "s" else "MB/s"
-        raise InputError(f"{text!r} has no unit", hint=f"write it like {text}{unit}")
+        raise InputError(f"{text!r} has no unit", hint=f"write it like '{relation} {text}{unit}'")
     is_negative = text.startswith("-")
     plain = text.removeprefix("-").strip()
     read = readers.get(column.unit, parse_count)

@@ -327,6 +327,7 @@ def _numbers(cell: Cell, rows: Sequence[Row], judgements: Judgements) -> dict[st
         "latency": "clat" if is_completion else "lat" if kinds else None,
         "beyond": lower_bound(result.row, "p99"),
         "asked": result.asked,
+        "kept": result.kept,
         "unsteady": ", ".join(sorted(states)),
         "warnings": sum(int(judgements.warnings.get(run, "").rstrip("!") or 0) for run in every),
         "invalid": len(rows) - len(valid),
@@ -375,7 +376,7 @@ def _remarks(row: Row) -> str:
     """Return what a reader must know of a row: asked, invalid, not steady, warnings."""
     invalid, repeats = int(str(row["invalid"])), int(str(row["repeats"]))
     warnings = int(str(row["warnings"]))
-    words = ["asked"] if row["asked"] else []
+    words = [str(row["kept"])] if row["kept"] else []
     words += [f"{invalid} invalid" if repeats > invalid else "invalid"] if invalid else []
     words += [str(row["unsteady"])] if row["unsteady"] else []
     words += [counted_noun(warnings, "warning")] if warnings and not invalid else []
