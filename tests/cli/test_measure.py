@@ -75,7 +75,7 @@ def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path)
     done = call("measure", "--on", both, "--size", "4m", "--dry-run", "--allow-destroy", both)
     assert done.returncode == 0, done.stderr
     notes = [line for line in done.stderr.splitlines() if " does not exist" in line]
-    assert notes == [f"note: {tmp_path / 'new.img'} does not exist: runs make it, at most 4 MiB"]
+    assert notes == [f"note: {tmp_path / 'new.img'} does not exist: runs make it, at most 2 MiB"]
 
 
 @pytest.mark.parametrize(
