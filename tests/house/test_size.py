@@ -33,7 +33,7 @@ CEILINGS = {
     "src/volbench/plan": 4_479,
     "src/volbench/present": 13_599,
     "src/volbench/store": 2_349,
-    "tests": 61_555,
+    "tests": 61_556,
     "words of docs and README": 45_490,
     "verbs": 20,
     "options": 131,

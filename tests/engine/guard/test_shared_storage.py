@@ -208,6 +208,7 @@ class TestOtherNamesOfAnImage:
         expected = f"cannot be compared with the file of the loop device {Path(device).name}"
         assert expected in refusal(HERE, disks.attach(image))
 
+    @pytest.mark.alone  # mount namespaces that other tests make meanwhile would keep the erofs
     @pytest.mark.parametrize("is_elsewhere", [False, True])
     def test_an_image_that_the_kernel_mounts_without_a_loop_device(
         self, disks: Disks, *, is_elsewhere: bool
