@@ -75,7 +75,12 @@ def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path)
     done = call("measure", "--on", both, "--size", "4m", "--dry-run", "--allow-destroy", both)
     assert done.returncode == 0, done.stderr
     notes = [line for line in done.stderr.splitlines() if " does not exist" in line]
-    assert notes == [f"note: {tmp_path / 'new.img'} does not exist: runs make it, at most 2 MiB"]
+    new = tmp_path / "new.img"
+    assert notes == [f"note: {new} does not exist: the runs create it, up to 2 MiB"]
+    (tmp_path / "link").symlink_to(tmp_path)
+    linked = tmp_path / "link" / "new.img"
+    done = call("measure", "--on", linked, "--size", "4m", "--dry-run")
+    assert f"note: {linked} does not exist: the runs create it, up to 4 MiB" in done.stderr
 
 
 @pytest.mark.parametrize(

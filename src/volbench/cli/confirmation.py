@@ -44,7 +44,6 @@ def print_notes(prepared: Prepared) -> None:
     from volbench.model.campaign.host import LOCAL
     from volbench.model.campaign.planned_files import file_ranges
     from volbench.model.campaign.planned_run import VolumeKind
-    from volbench.model.campaign.target_paths import paths_of
     from volbench.present.terminal.campaign_text import memory_words
     from volbench.units import format_capacity
 
@@ -57,10 +56,14 @@ def print_notes(prepared: Prepared) -> None:
             click.echo(f"note: {'' if host == LOCAL else f'{host}: '}{note}", err=True)
     if any(not host.is_local for host in prepared.campaign.hosts):
         return
-    for path in (p for v in volumes if v.kind is VolumeKind.FILE for p in paths_of(v.path)):
+    sizes: dict[str, int] = {}
+    for run in (run for run in runs if run.volume.kind is VolumeKind.FILE):
+        for path, (_, end) in file_ranges(run).items():
+            sizes[path] = max(end, sizes.get(path, 0))
+    for path, most in sizes.items():
         if not Path(path).exists():
-            most = format_capacity(max(file_ranges(r).get(path, (0, 0))[1] for r in runs))
-            click.echo(f"note: {path} does not exist: runs make it, at most {most}", err=True)
+            size = format_capacity(most)
+            click.echo(f"note: {path} does not exist: the runs create it, up to {size}", err=True)
 
 
 def confirm_destruction(

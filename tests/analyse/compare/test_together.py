@@ -87,7 +87,7 @@ def test_many_comparisons_are_not_called_noise() -> None:
     rows = many({f"reads{n}": 1.0 for n in range(48)}, noise=0.12, tolerance=None).rows
     words = {row.words for row in rows if row.verdict is Verdict.TOO_MANY}
     assert words
-    assert all("too many comparisons at once (alone, " in text for text in words)
+    assert all("too many comparisons at once (by itself, " in text for text in words)
 
 
 def test_reads_and_writes_of_a_job_are_one_vote() -> None:

@@ -84,7 +84,7 @@ def test_too_few_blocks_give_no_verdict() -> None:
     """Nineteen pairs are too few, however clear they look."""
     found = judge(np.full(19, 0.1), np.full(19, 0.001))
     assert not found.cold
-    assert describe(found).startswith("undecided, as fewer than")
+    assert describe(found).startswith("undecided, because fewer than")
 
 
 def test_only_blocks_of_both_passes_are_paired() -> None:

@@ -91,7 +91,7 @@ def test_a_pass_is_drawn_against_the_offset(filled: Frames) -> None:
 def test_a_pass_in_one_extent_has_no_slowest_one(filled: Frames) -> None:
     """Its mean rate says nothing about how the rate changed."""
     [panel] = build_plot("warmup", {**filled, "summary": filled["summary"].head(1)}).panels
-    assert "in one extent, so not how" in panel.title
+    assert "in one extent: how the rate" in panel.title
 
 
 def test_window_has_mean_band_and_fit() -> None:

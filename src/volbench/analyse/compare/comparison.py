@@ -466,7 +466,7 @@ def _said_once(rows: Sequence[Compared]) -> list[str]:
     Kinds of workloads that do not differ, some since their repeats scatter, are one clause.
     """
     clauses, reason = list(_clauses(rows)), untested_words("", rows[0].shortage)
-    is_open = {row.verdict for row in rows} <= {Verdict.NOT_SHOWN, Verdict.INCONCLUSIVE}
+    is_open = {row.verdict for row in rows} <= {Verdict.NOT_SHOWN, *_OPEN}
     if is_open and len(clauses) > 1 and len({row.kind for row in rows}) > 1:
         return [_nothing_shown(rows)]
     if clauses[1:] and all(f", {reason}" in clause for clause in clauses):
@@ -532,9 +532,10 @@ def _interval_words(row: Compared) -> str:
     """Return the interval of a row that shows no difference, unless it leaves everything open."""
     low, high = (row.interval.low, row.interval.high) if row.interval else (math.nan, math.nan)
     if low < 1 / _MAX_END and high > _MAX_END:
-        is_alone = row.verdict is not Verdict.TOO_MANY
-        lead = "the repeats vary so much that" if is_alone else "at the confidence of so many,"
-        return f"{lead} even a tenth or {_MAX_END} times is possible"
+        reason = "the repeats vary so much"
+        if row.verdict is Verdict.TOO_MANY:
+            reason = "so many comparisons leave so much open"
+        return f"{reason} that even a tenth or {_MAX_END} times is possible"
     return f"{_level(row)} {_ends(low, high)}"
 
 

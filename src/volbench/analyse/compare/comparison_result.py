@@ -169,7 +169,7 @@ class Compared:
         """What an inconclusive comparison could have detected, alone or at all."""
         alone = self.contrast.detectable(CONFIDENCE) - 1 if self.contrast else math.nan
         if self.verdict is Verdict.TOO_MANY:
-            return f" (alone, {percent(alone)} % is detectable: use --where)"
+            return f" (by itself, {percent(alone)} % is detectable: choose it with --where)"
         even = max(times for times in _TOO_NOISY if times <= 1 + self.detectable)
         return f" to detect even a {even}x change"
 

@@ -87,7 +87,7 @@ _MAX_EARLY_FACTOR = 2.0
 # test_workload_trends.py::test_a_fall_in_the_last_nights_is_not_stable
 _LATE = 3, 2
 # Share of unchanged series whose last campaigns, each of them, are as far below the earlier ones.
-# Noticed by: as _LATE
+# Noticed by: the same
 _LATE_FALSE_ALARMS = 0.02
 
 
@@ -460,7 +460,7 @@ def _trend(
     medians = known.groupby(group["_place"]).median()
     if not len(medians):
         return None
-    names, asked = list(starts), _asked_rates(group)
+    names, asked = list(starts), _asked_rates(group.loc[known.index])
     paced = [place for place in medians.index if asked[place]] if not all(asked.values()) else []
     medians = medians.drop(paced)
     is_most = group["_noisy"][known.index].groupby(group["_place"]).mean() >= _MOST_RUNS
@@ -640,7 +640,7 @@ def _left_out_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list
     paced = Counter(trend.paced for trend in trends if trend.paced)
     said += [
         f"left out of {rows} of {count}: {first_names(names[::-1], _MAX_NAMED)}: fio was asked to"
-        " keep a rate there, which says no limit of a volume"
+        " keep a rate there, which says nothing about the volume"
         for names, rows in paced.items()
     ]
     seen = {name for trend in trends for name in trend.seen}

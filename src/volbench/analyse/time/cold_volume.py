@@ -92,7 +92,7 @@ def describe(probe: ColdProbe) -> str:
     elif probe.never_written:
         verdict = "partly never written"
     else:
-        few = f"undecided, as fewer than {MIN_COLD_PAIRS} blocks were there to read"
+        few = f"undecided, because fewer than {MIN_COLD_PAIRS} blocks were read"
         verdict = "not cold" if probe.pairs >= MIN_COLD_PAIRS else few
     p_value = "< 1e-16" if probe.p_value < 1e-16 else f"= {probe.p_value:.2g}"
     ratio = f"{probe.median_ratio:.3g} times "

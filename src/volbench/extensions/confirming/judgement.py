@@ -251,9 +251,10 @@ class _Comparison:
     def explained(self) -> Comparison:
         """The comparison with the hosts that were slower than that of the base."""
         usual, *others = map(_speeds_in, self.campaigns)
+        limited = ", but a limit held the rate of every run"
         said = [
             f"host {words} in {Path(folder).name} than in {Path(self.campaigns[0]).name}"
-            + ", but a limit held the rate of every run" * _are_at_limits(folder)
+            f"{limited if _are_at_limits(folder) else ''}"
             for folder, speeds in zip(self.campaigns[1:], others, strict=True)
             for words in sorted({speed_words(own, usual) for own in speeds if usual} - {""})
         ]

@@ -195,8 +195,9 @@ def describe_series(jobs: _Jobs) -> str:
     runs, workloads = rows["run"].nunique(), len(jobs.series)
     volumes = [short_target(str(name)) for name in jobs.results["volume"].dropna().unique()]
     what = f"{workloads} workloads" if workloads > 1 else next(iter(jobs.series))
-    where = f" on {volumes[0] if len(volumes) == 1 else f'{len(volumes)} volumes'}"
-    count = f"{counted_noun(runs, 'run')} of {what}{where * bool(volumes)}"
+    place = volumes[0] if len(volumes) == 1 else f"{len(volumes)} volumes"
+    where = f" on {place}" if volumes else ""
+    count = f"{counted_noun(runs, 'run')} of {what}{where}"
     length = format_duration(float(rows["t_s"].max()))
     low, high = (float(end) for end in rows["iops"].agg(["min", "max"]))
     ends = "" if math.isnan(low) else f": between {IOPS.text(low)} and {IOPS.text(high)} IOPS"

@@ -260,7 +260,7 @@ def _pass_numbers(fill: Fill) -> str:
         f"{format_rate(fill.bytes_per_s)}"
     )
     if len(fill.runs) == 1:
-        return f"{whole} in one extent, so not how the rate changed on the way"
+        return f"{whole} in one extent: how the rate changed on the way is unknown"
     return (
         f"{whole}; slowest extent {format_rate(fill.slowest_bytes_per_s)}, "
         f"fastest {format_rate(fill.fastest_bytes_per_s)}"

@@ -198,7 +198,7 @@ def _name_at_right(axes: Axes, lines: Sequence[ReferenceLine], looks: Looks) -> 
     """Write names beside the ends of their lines, as far from each other as letters need."""
     names = [
         axes.annotate(
-            mark.name.replace(": ", "\n") + "\n(above)" * mark.is_beyond,
+            mark.name.replace(": ", "\n") + ("\n(above)" if mark.is_beyond else ""),
             (1, 1 if mark.is_beyond else mark.value),
             xycoords="axes fraction" if mark.is_beyond else axes.get_yaxis_transform(),
             xytext=(4, 0),
